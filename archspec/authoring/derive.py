@@ -9,38 +9,47 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from archspec.arguments import CLASS, checked, takes
+from archspec.authoring.verify import OutcomeFacts as OutcomeFacts
 from archspec.deriving import Draft, compiled, draft, find, overlay, params, unread, verified
 from archspec.errors import ArchspecError, SpecError
 from archspec.extras import optional
-from archspec.models.report import Report
+from archspec.models.report import Report, fact
 from archspec.reports import Block
 from archspec.sweeping.files import refuse_existing
-from archspec.verifying.campaign import outcome_json
 from archspec.verifying.verifier import Outcome
 
 _SHOWN = 3
 
 
 class Derived(Report):
-    """A draft, those of its parts, and how it did; made by :func:`derive`. Printed, it is the specs.
+    """Specs drafted from constructors, and their results; made by :func:`derive`. Printed, it is the specs.
 
-    ``outcomes`` say how each class of the draft did, ``refusal`` why the compiler does not take it.
+    ``outcomes`` are the results of the classes of the draft.
     """
+
+    drafts: dict[str, str] = fact(
+        "spec text by model type, the requested one first",
+        lambda self: {part.model_type: part.text for part in self._drafts},
+        least=1,
+    )
+    unread: dict[str, str] = fact(
+        "reasons by class that could not be read", lambda self: self._drafts[0].failed
+    )
+    refusal: SpecError | None = fact(
+        "why the draft is invalid, null if it is valid",
+        kind="str | None",
+        json=lambda self: None if self.refusal is None else str(self.refusal),
+    )
+    architectures: list[Outcome] = fact(
+        "the result of each class of the draft; empty with --no-verify",
+        lambda self: self.outcomes,
+        kind="list[OutcomeFacts]",
+    )
 
     def __init__(
         self, drafts: Sequence[Draft], outcomes: Sequence[Outcome], refusal: SpecError | None = None
     ) -> None:
         self._drafts, self.outcomes, self.refusal = undescribed(drafts), list(outcomes), refusal
-
-    @property
-    def drafts(self) -> dict[str, str]:
-        """Model type -> the text of its spec: the one that was asked for first, then its parts."""
-        return {part.model_type: part.text for part in self._drafts}
-
-    @property
-    def unread(self) -> dict[str, str]:
-        """The classes that could not be read, and why."""
-        return self._drafts[0].failed
 
     @property
     def wrong(self) -> bool:
@@ -58,11 +67,8 @@ class Derived(Report):
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as `archspec derive --json` prints it."""
-        listed = [outcome_json(outcome) for outcome in self.outcomes]
-        refusal = None if self.refusal is None else str(self.refusal)
-        found = {"drafts": self.drafts, "unread": self.unread, "refusal": refusal, "architectures": listed}
-        plain: dict[str, Any] = json.loads(json.dumps(found, default=str))  # configs hold whatever code takes
-        return plain
+        plain: dict[str, Any] = json.loads(json.dumps(super().as_json(), default=str))
+        return plain  # configs hold whatever code takes
 
     def blocks(self) -> Iterator[Block]:
         """The specs, each under the name of its file but for the first."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from archspec.arguments import TEXT, TEXTS, checked, takes
 from archspec.authoring.own import every, results, split
 from archspec.errors import ArchspecError
 from archspec.extras import optional
-from archspec.models.report import Report
+from archspec.models.report import Record, Report, fact
 from archspec.reports import Block
 from archspec.specs.search_path import Folder, folders_of, library_of
 from archspec.verifying import campaign
@@ -23,12 +24,74 @@ Chosen = dict[str, tuple[str, ...]]
 _SHOWN = 3
 
 
-class Verification(Report):
-    """How architectures did against the code that their specs describe; made by :func:`verify`.
+_VERDICTS = ("exact", "wrong", "unavailable")
 
-    ``run`` is the run with its results, ``own`` the architectures that were held to other code than
-    transformers', ``listed`` the lines on what another release of transformers has anew, or no more.
+
+class DifferenceFacts(Record):
+    """a difference"""
+
+    architecture: str = fact("the class")
+    config: dict[str, Any] = fact("the config at which they differ")
+    kind: str = fact(
+        "missing, extra, shape, kind, frozen, tie or embedding of a tensor; refused or accepted of a config; "
+        "unmentioned, default, alias or readonly of a field; few, spec, crash"
+    )
+    name: str = fact("the tensor or the field, or empty")
+    expected: str = fact("the value in the code")
+    found: str = fact("the value in the spec")
+    places: list[str] = fact("the likely lines of the spec, the most likely first")
+
+
+class OutcomeFacts(Record):
+    """a result"""
+
+    architecture: str = fact("the class")
+    model_type: str = fact("its model type")
+    verdict: str = fact("the result", choices=_VERDICTS)
+    compared: int = fact("configs that were compared, tensor by tensor")
+    refused_by_both: int = fact("configs that both the spec and the code refuse", lambda one: one.refused)
+    refusals: dict[str, int] = fact("refusals by reason", lambda one: dict(one.refusals))
+    unavailable: str = fact("why nothing could be compared, or empty")
+    differences: list[DifferenceFacts] = fact("differences between spec and code")
+
+
+class TimedOutcome(OutcomeFacts):
+    """a result, with the time that it took"""
+
+    seconds: float = fact("seconds of one core")
+
+
+class Verification(Report):
+    """How specs compare with transformers, or with custom classes; made by :func:`verify`.
+
+    ``run`` is the run with its results, ``own`` the architectures that were validated against other code than
+    transformers'.
     """
+
+    versions: dict[str, str] = fact(
+        "the installed versions of the reference", lambda self: self.run.versions,
+        keys=dict.fromkeys(("transformers", "torch"), "the installed version"), least=2,
+    )  # fmt: skip
+    listed: tuple[str, ...] = fact(
+        "classes that another release adds or removes; with --changed only", kind="list[str]"
+    )
+    samples: int = fact("random configs per class", lambda self: self.run.samples)
+    seed: int = fact("the seed of the random configs", lambda self: self.run.seed, least=None)
+    seconds: float = fact("seconds of the whole run", lambda self: round(self.run.seconds, 1))
+    totals: dict[str, int] = fact(
+        "architectures by result",
+        lambda self: {verdict: self.count(verdict) for verdict in _VERDICTS},
+        keys={verdict: f"architectures with this result: {verdict}" for verdict in _VERDICTS},
+        least=len(_VERDICTS),
+    )
+    architectures: list[Any] = fact(
+        "the result of each architecture",
+        lambda self: [
+            SimpleNamespace(**outcome._asdict(), verdict=outcome.verdict, seconds=round(seconds, 2))
+            for outcome, seconds in self.results
+        ],
+        kind="list[TimedOutcome]",
+    )
 
     def __init__(self, run: campaign.Report, own: Sequence[str] = (), listed: Sequence[str] = ()) -> None:
         self.run, self.own, self.listed = run, tuple(own), tuple(listed)
@@ -42,10 +105,6 @@ class Verification(Report):
     def results(self) -> tuple[Result, ...]:
         """Each architecture's outcome, with the seconds that it took."""
         return self.run.results
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec verify --json` prints it."""
-        return {"listed": list(self.listed), **self.run.as_json()}
 
     def blocks(self) -> Iterator[Block]:
         """Each difference once, under the line of the spec that it is laid on; then the totals."""

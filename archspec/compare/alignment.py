@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _MAX_PREFIX_DEPTH = 3
 
 
+KINDS = ("removed", "resized", "repeated", "untied", "unfrozen", "added", "tied", "frozen")  # in order
+
+
 class Change(NamedTuple):
     """One module that differs; ``*`` in its path stands for the numbers of its layers.
 
@@ -151,9 +154,8 @@ def _changes(pairs: list[_Pair], depth: int | None) -> list[Change]:
             module = ".".join(module.split(".")[: max(1, depth)])
         times = (str(len(pair.a)), str(len(pair.b))) if pair.kind == "repeated" else ()
         groups.setdefault((pair.kind, module, *times), []).append(pair)
-    order = ("removed", "resized", "repeated", "untied", "unfrozen", "added", "tied", "frozen")
     found = [_change(kind, module, members) for (kind, module, *_), members in groups.items()]
-    return sorted(found, key=lambda change: order.index(change.kind))
+    return sorted(found, key=lambda change: KINDS.index(change.kind))
 
 
 def _change(kind: str, module: str, pairs: list[_Pair]) -> Change:

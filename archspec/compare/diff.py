@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from archspec.arguments import takes
-from archspec.compare.alignment import Alignment, aligned
+from archspec.compare.alignment import KINDS, Alignment, aligned
 from archspec.configs.origin import merge_overrides
 from archspec.costs.notes.excess import notes_of
 from archspec.errors import ArchspecError
+from archspec.models.calls import EXCESS
+from archspec.models.counts import Tied
 from archspec.models.model import Model, Source, load
-from archspec.models.report import Report
+from archspec.models.report import Record, Report, fact
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
 from archspec.tables.axes import lengths_in
+from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, signed
 from archspec.tree.outline import checked_depth
 from archspec.tree.ties import tie_notes, tied_json
@@ -28,22 +31,78 @@ if TYPE_CHECKING:
 _COSTS = {"flops": "FLOPs", "cache_elements": "cache elements"}
 
 
-class CostChange(NamedTuple):
-    """One cost of the same call of both models."""
+class CostChange(Record):
+    """One cost of the same call of both models"""
 
-    quantity: str
-    before: int
-    after: int
+    quantity: str = fact("the cost", choices=tuple(_COSTS))
+    before: int = fact("of A")
+    after: int = fact("of B")
+
+
+class Side(Record):
+    """one of the two models"""
+
+    architecture: str = fact("the class that is counted")
+    model_type: str = fact("transformers' model type")
+    params: int = fact(QUANTITIES["params"].help)
+    buffers: int = fact(QUANTITIES["buffers"].help)
+    prefix: str = fact("the module that is aligned with the other model, empty for the whole")
+    tied: list[Tied] = fact("tied tensors, the largest first")
+    params_with_ties_counted_again: int = fact("parameters with every tied tensor counted again")
+
+
+class ModuleChange(Record):
+    """a change"""
+
+    kind: str = fact("the kind of difference", choices=KINDS)
+    module: str = fact("the path; `*` stands for layer indices")
+    before: str = fact("its tensors in A, empty for none")
+    after: str = fact("its tensors in B")
+    params: int = fact("unique parameters that it adds", least=None)
+    buffers: int = fact("elements of persistent buffers that it adds", least=None)
+    formula: str | None = fact("params in closed form, in Python's syntax, null for none")
+
+
+class BothValues(Record):
+    """a field"""
+
+    a: Any = fact("the value in A, any JSON", lambda both: both[0])
+    b: Any = fact("the value in B", lambda both: both[1])
 
 
 class Diff(Report):
     """The differences between two models, made by :func:`diff`; its text is the output of `archspec diff`.
 
-    ``a`` and ``b`` are the models, ``alignment`` pairs their tensors, and ``prefixes`` are the aligned
-    modules. ``changes`` are the modules that differ, ``totals`` are the parameters of both and
-    ``buffers`` the elements of their buffers, ``fields`` the fields of both configs whose values differ,
-    ``costs`` those of the call that was asked for, ``notes`` are on their FLOPs.
+    ``alignment`` pairs the tensors of both models, and ``prefixes`` are the aligned modules. ``totals`` are
+    the parameters of both, ``buffers`` the elements of their buffers.
     """
+
+    a: Model = fact("the first model", kind="Side", json=lambda self: self._side(0))
+    b: Model = fact("the second model", kind="Side", json=lambda self: self._side(1))
+    changes: Any = fact(
+        "modules that differ; they add up to the difference",
+        kind="list[ModuleChange]",
+        json=lambda self: self.rows(),
+    )
+    difference: int = fact(
+        "unique parameters of B minus those of A", lambda self: self.totals[1] - self.totals[0], least=None
+    )
+    formula: Any = fact(
+        "the difference in closed form, in Python's syntax; `A.field` and `B.field` are values that differ",
+        lambda self: self.forms.total,
+        kind="str | None",
+        json=lambda self: _python(self.formula),
+    )
+    values: dict[str, float] = fact(
+        "the value of each symbol of the formulas", lambda self: self.forms.values
+    )
+    fields: dict[str, tuple[Any, Any]] = fact(
+        "fields of both configs whose values differ", kind="dict[str, BothValues]"
+    )
+    costs: tuple[CostChange, ...] = fact(
+        "costs of the call of --tokens; empty without it", kind="list[CostChange]"
+    )
+    notes: list[str] = fact(EXCESS)
 
     def __init__(
         self, alignment: Alignment, costs: Sequence[CostChange] = (), notes: Sequence[str] = ()
@@ -51,26 +110,12 @@ class Diff(Report):
         self.alignment, self.costs, self.notes = alignment, tuple(costs), [*notes]
         self.a, self.b, self.prefixes, self.changes, self.totals, self.buffers, self.fields = alignment
 
-    @property
-    def difference(self) -> int:
-        """The parameters of B minus those of A."""
-        before, after = self.totals
-        return after - before
-
     @cached_property
     def forms(self) -> Forms:
         """The closed form of each change and of the whole; see :class:`archspec.compare.formulas.Forms`."""
         from archspec.compare.formulas import forms_or_reason  # numbers do not need SymPy
 
         return forms_or_reason(self.alignment)
-
-    @property
-    def formula(self) -> Any:
-        """The closed form of :attr:`difference` as a SymPy expression; None without one.
-
-        A field whose value differs is written `A.field` and `B.field`.
-        """
-        return self.forms.total
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the changes, each with its closed form in Python's syntax."""
@@ -84,18 +129,6 @@ class Diff(Report):
     def exit_code(self) -> int:
         """The exit code of `archspec diff`: 1 for models that differ."""
         return 1 if self.changes else 0
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec diff --json` prints it."""
-        found = {
-            **{label: self._side(index) for index, label in enumerate("ab")},
-            "changes": self.rows(),
-            "difference": self.difference,
-            "formula": _python(self.formula),
-            "values": self.forms.values,
-            "fields": {name: {"a": one, "b": other} for name, (one, other) in self.fields.items()},
-        }
-        return found | {"costs": [change._asdict() for change in self.costs], "notes": self.notes}
 
     def _side(self, index: int) -> dict[str, Any]:
         model, total = (self.a, self.b)[index], self.totals[index]

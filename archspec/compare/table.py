@@ -14,7 +14,7 @@ from archspec.costs.lengths import USUAL_TOKENS
 from archspec.costs.notes.excess import notes_of
 from archspec.errors import ArchspecError, Problem, printable
 from archspec.models.model import Model, Source, load
-from archspec.models.report import Report
+from archspec.models.report import Record, Report, fact
 from archspec.render.notation import escape
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import TRANSFORMERS_VERSION
@@ -26,12 +26,30 @@ _STDIN = "<stdin>"
 _MAX_ITEMS = 6  # of a list that a cell shows
 
 
+class ColumnFacts(Record):
+    """a column"""
+
+    name: str = fact("the key in rows, as --columns takes it")
+    title: str = fact("the heading")
+    meaning: str = fact("the meaning of the heading, empty if it is obvious")
+
+
 class ModelTable(Report):
     """Several models side by side, made by :func:`table`; its text is the output of `archspec table`.
 
-    ``columns`` are the names of its columns. Each of ``rows`` maps them to a model's values, None for a
-    missing one. ``notes`` say where values come from.
+    ``columns`` are the names of its columns.
     """
+
+    columns: list[str] = fact(
+        "the columns in order", kind="list[ColumnFacts]", json=lambda self: self._columns, least=1
+    )
+    rows: list[dict[str, Any]] = fact(
+        "one row per model: the value of each column, null for none", kind="list[dict]", least=1
+    )
+    notes: list[str] = fact("where values come from")
+    transformers_version: str = fact(
+        "the version of transformers that the specs describe", lambda self: TRANSFORMERS_VERSION
+    )
 
     def __init__(
         self, columns: Sequence[Column], rows: Sequence[dict[str, Any]], notes: Sequence[str]
@@ -87,12 +105,6 @@ class ModelTable(Report):
         """
         heads = [one.latex if one.is_symbol else one.title for one in self._columns]
         return markdown([self._table(heads)])
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain data, as `archspec table --json` prints it."""
-        columns = [{"name": one.name, "title": one.title, "meaning": one.meaning} for one in self._columns]
-        found = {"columns": columns, "rows": self.rows, "notes": self.notes}
-        return {**found, "transformers_version": TRANSFORMERS_VERSION}
 
     def __len__(self) -> int:
         return len(self.rows)

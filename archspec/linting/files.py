@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
 
 from archspec.arguments import MAYBE_FOLDERS, takes
 from archspec.errors import ConfigError, Problem
 from archspec.linting import checks
-from archspec.models.report import Report
+from archspec.models.report import Record, Report, fact
 from archspec.reports import Block
 from archspec.specs.files import folder
 from archspec.specs.search_path import Folder, folders_of, library_of
@@ -18,8 +17,22 @@ from archspec.specs.search_path import Folder, folders_of, library_of
 Folders = Folder | Sequence[Folder]
 
 
+class SpecProblem(Record):
+    """a problem"""
+
+    file: str | None = fact("the file, null for none", lambda one: one.place and one.place.source.name)
+    line: int | None = fact("the line, from 1", lambda one: one.place and one.place.line, least=1)
+    column: int | None = fact("the column, from 1", lambda one: one.place and one.place.column, least=1)
+    path: str = fact("the module and the attribute, empty for the whole spec")
+    message: str = fact("the problem")
+    help: str = fact("the remedy, or empty")
+
+
 class Lint(Report):
-    """The ``problems`` of spec ``files``, made by :func:`lint`. Its length is the number of problems."""
+    """The problems of spec files, made by :func:`lint`. Its length is the number of problems."""
+
+    files: list[str] = fact("files that were checked", kind="int", json=lambda self: len(self.files))
+    problems: list[Problem] = fact("the problems, by file and line", kind="list[SpecProblem]")
 
     def __init__(self, files: Sequence[str], problems: Sequence[Problem]) -> None:
         self.files, self.problems = list(files), list(problems)
@@ -29,10 +42,6 @@ class Lint(Report):
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self.problems)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the data of `archspec lint --json`."""
-        return {"files": len(self.files), "problems": [_as_json(problem) for problem in self.problems]}
 
     def blocks(self) -> Iterator[Block]:
         """Yield the problems, each with its line and a caret, and their number."""
@@ -78,10 +87,3 @@ def _files(name: str) -> list[str]:
     if not found:
         raise ConfigError(f"{name}: the directory is empty", help="specs are files that end in .yaml")
     return found
-
-
-def _as_json(problem: Problem) -> dict[str, Any]:
-    place = problem.place
-    found = {"file": place.source.name, "line": place.line, "column": place.column} if place else {}
-    rest = {"path": problem.path, "message": problem.message, "help": problem.help}
-    return dict.fromkeys(("file", "line", "column")) | found | rest

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from math import prod
 
 from archspec.costs.builder import CostBuilder
@@ -16,26 +15,38 @@ from archspec.costs.records import ALLOCATIONS, PAGES, Call, axes_of
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.values import here
-from archspec.models.report import Report, call_facts, call_json
+from archspec.models.report import CallReport, Record, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.decisions import value_at
 from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import SweptDomain
+from archspec.tables.quantities import COSTS
 from archspec.terminal import number, share, size
 from archspec.tree.node import Node
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import Any
 
 MAX_LENGTH = 2**70
+EXCESS = "reasons why eager code spends over 20 % more than 2 × active parameters × tokens plus attention"
+ALLOCATION_HELP = {
+    "exact": "with transformers' DynamicCache",
+    "static": "with transformers' StaticCache; absent if it is not validated for the class",
+    "pages": "in an engine that allocates pages of 16 tokens for all layers",
+}
 _MANY = 2**40  # tokens: a cache that has the same size at twice as many does not grow with them
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
 
 
-class Flops(Report):
-    """The FLOPs of one call by module, made by :meth:`archspec.Model.flops`.
+class ModuleFlops(Record):
+    """a module"""
 
-    ``call`` is the call as :class:`archspec.Forward`, ``params`` the model's unique parameters.
+    module: str = fact("the path in the model", lambda item: item[0])
+    flops: int = fact("FLOPs of the module without its submodules", lambda item: item[1])
+
+
+class Flops(CallReport):
+    """FLOPs of one call, by module; made by :meth:`archspec.Model.flops`.
 
     >>> import archspec
     >>> print(archspec.load("GPT2Model", set={"n_layer": 1}).flops(tokens=16).text().partition("\\n\\n")[2])
@@ -47,64 +58,43 @@ class Flops(Report):
     h.*.mlp.c_proj         1  75,497,472  33.22%
     """
 
+    flops: int = fact(COSTS["flops"].help, lambda self: self.call.flops, title="FLOPs")
+    masked_flops: int | None = fact(
+        "FLOPs without masked attention scores; null if not validated for the class",
+        lambda self: self.call.masked_flops if "masked" in self.call.held else None,
+        title="masked FLOPs",
+        text=lambda flops, _: "not supported" if flops is None else number(flops),
+    )
+    flops_per_token: float = fact(
+        "FLOPs per token that the call processes",
+        lambda self: self.flops / (self.batch * self.tokens),
+        title="FLOPs a token",
+        text=lambda flops, _: f"{flops:,.0f}",
+    )
+    params: int = fact("unique parameters; tied ones count once", title="params")
+    modules: dict[str, int] = fact(
+        "modules with FLOPs; they add up to flops",
+        lambda self: self.call.flops_by_module,
+        kind="list[ModuleFlops]",
+        json=lambda self: self.modules.items(),
+    )
+    notes: list[str] = fact(EXCESS, lambda self: notes_of(self.call))
+
     def __init__(self, call: Forward, params: int) -> None:
         self.call, self.params = call, params
 
-    @property
-    def flops(self) -> int:
-        """FLOPs of the call, all sequences of the batch together."""
-        return self.call.flops
-
-    @property
-    def masked_flops(self) -> int | None:
-        """FLOPs that masks let through; None for a class that was not validated against them."""
-        return self.call.masked_flops if "masked" in self.call.held else None
-
-    @property
-    def flops_per_token(self) -> float:
-        """FLOPs of each new token."""
-        lengths = self.call.call
-        return self.flops / (lengths.batch * lengths.tokens)
-
-    @cached_property
-    def notes(self) -> list[str]:
-        """A note if eager code spends more than 2 × active parameters × tokens plus attention."""
-        return notes_of(self.call)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain data; the FLOPs of a module are without those of modules inside."""
-        modules = self.call.flops_by_module.items()
-        return {
-            **call_json(self.call),
-            "flops": self.flops,
-            "masked_flops": self.masked_flops,
-            "flops_per_token": self.flops_per_token,
-            "params": self.params,
-            "modules": [{"module": name, "flops": flops} for name, flops in modules],
-            "notes": self.notes,
-        }
-
     def blocks(self) -> Iterator[Block]:
         """Yield the call and its FLOPs, then the FLOPs of each module in all layers."""
-        masked = "not supported" if self.masked_flops is None else number(self.masked_flops)
-        facts = [
-            *call_facts(self.call),
-            ("FLOPs", number(self.flops)),
-            ("masked FLOPs", masked),
-            ("FLOPs a token", f"{self.flops_per_token:,.0f}"),
-            ("params", number(self.params)),
-        ]
-        yield Table("flops|", facts, header=False)
+        yield facts_table(self, "flops")
         yield ""
-        together = layers_together(self.call.flops_by_module)
         rows = [
             (name, number(count), number(flops), share(flops, self.flops))
-            for name, (flops, count) in together.items()
+            for name, (flops, count) in _sums_over_layers(self.modules).items()
         ]
         yield Table("module|>modules|>FLOPs|>share", rows)
         if self.notes:
             yield ""
-            yield from (f"note: {note}" for note in self.notes)
+        yield from note_lines(self.notes)
 
 
 class CacheSizes:
@@ -152,27 +142,63 @@ class CacheSizes:
         return sum(prod(kept.shape) * kept.times * dtype_bytes(kept.dtype or self.dtype) for kept in terms)
 
 
-class Held(NamedTuple):
-    """The most tokens that a budget fits at the call's batch, and the largest batch at its number of tokens.
+class Held(Record):
+    """what fits after the weights"""
 
-    ``tokens`` is None if any number fits: the cache does not grow with them.
-    """
-
-    tokens: int | None
-    batch: int
+    tokens: int | None = fact("the longest sequence at this batch, null for any length")
+    batch: int = fact("the largest batch at this sequence length")
 
 
-class Cache(Report):
-    """The KV cache after a call, made by :meth:`archspec.Model.cache`.
+class CacheEntry(Record):
+    """a tensor"""
 
-    ``call`` is the call as :class:`archspec.Forward`, ``dtype`` that of the bytes. Of ``budget_bytes`` the
-    weights take ``weights_bytes``. ``notes`` are about the dtype and the weights.
+    name: str = fact("its role: keys, values, a state")
+    layer: int | None = fact("the index of its layer, null for none")
+    kind: str = fact("the part of the past that it covers: full, window, cross, latent, or state")
+    shape: list[int] = fact("the shape")
+    module: str = fact("the path of the module that keeps it")
+    dtype: str = fact("its dtype; many states are float32 in every model")
+
+
+class Cache(CallReport):
+    """The KV cache after a call; made by :meth:`archspec.Model.cache`.
 
     >>> import archspec
     >>> kept = archspec.load("LlamaForCausalLM").cache(tokens=4096, dtype="bf16", budget=80 * 2**30)
     >>> kept.cache_bytes["exact"], kept.holds["exact"]
     (2147483648, Held(tokens=138134, batch=33))
     """
+
+    dtype: str = fact("the dtype of the cache, except tensors with a fixed dtype")
+    cache_elements: int = fact(COSTS["cache_elements"].help, lambda self: self.call.cache_elements(),
+                               title="elements")  # fmt: skip
+    cache_bytes: dict[str, int] = fact(
+        "bytes of the KV cache, by allocation",
+        lambda self: {one: self.call.cache_bytes(self.dtype, one) for one in self.call.allocations},
+        keys=ALLOCATION_HELP,
+        least=1,
+    )
+    tensors: list[CacheTensor] = fact(
+        "the tensors of the cache, in module order; a dtype of None is that of the report",
+        lambda self: self.call.cache,
+        kind="list[CacheEntry]",
+        json=lambda self: [one._replace(dtype=one.dtype or self.dtype) for one in self.tensors],
+    )
+    notes: list[str] = fact("notes on the dtype and the weights")
+    budget_bytes: int | None = fact("bytes of the budget", kind="int", optional=True)
+    weights_bytes: int = fact(
+        "bytes of the budget that the weights take",
+        json=lambda self: None if self.budget_bytes is None else self.weights_bytes,
+        optional=True,
+    )
+    holds: dict[str, Held] = fact(
+        "what fits after the weights, by allocation",
+        lambda self: self._holds(),
+        json=lambda self: self.holds or None,
+        keys=ALLOCATION_HELP,
+        least=1,
+        optional=True,
+    )
 
     def __init__(
         self,
@@ -184,29 +210,11 @@ class Cache(Report):
     ) -> None:
         if not call.cache:
             raise ArchspecError(f"{call.architecture} does not return a KV cache")
-        self.call, self.dtype = call, dtype
+        self.call, self.dtype, self.notes = call, dtype, [*notes]
         self.budget_bytes, self.weights_bytes = budget_bytes, weights_bytes
-        self.notes = [*notes]
         self._most = positions(call.scope, "tokens")
 
-    @property
-    def tensors(self) -> list[CacheTensor]:
-        """The tensors of the cache; a dtype of None is :attr:`dtype`."""
-        return self.call.cache
-
-    @property
-    def cache_elements(self) -> int:
-        """Elements that transformers' DynamicCache holds."""
-        return self.call.cache_elements()
-
-    @cached_property
-    def cache_bytes(self) -> dict[str, int]:
-        """Bytes by allocation: see :meth:`archspec.Forward.cache_bytes`."""
-        return {one: self.call.cache_bytes(self.dtype, one) for one in self.call.allocations}
-
-    @cached_property
-    def holds(self) -> dict[str, Held]:
-        """The tokens and the batch that fit the budget, by allocation; empty without a budget."""
+    def _holds(self) -> dict[str, Held]:
         if self.budget_bytes is None:
             return {}
         left, sizes = self.budget_bytes - self.weights_bytes, CacheSizes(self.call, self.dtype)
@@ -221,41 +229,28 @@ class Cache(Report):
 
         many = (sizes.bytes(1, tokens, allocation) for tokens in (_MANY, 2 * _MANY))
         grows = self._most is not None or next(many) < next(many)
-        tokens = largest(fits) if grows or not fits(_MANY) else None
-        return Held(tokens, largest(lambda batch: sizes.bytes(batch, lengths.tokens, allocation) <= left))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain data, with the tokens and the batch that fit a budget."""
-        tensors = (one._replace(dtype=one.dtype or self.dtype)._asdict() for one in self.tensors)
-        found = {
-            **call_json(self.call),
-            "dtype": self.dtype,
-            "cache_elements": self.cache_elements,
-            "cache_bytes": self.cache_bytes,
-            "tensors": [{**one, "shape": list(one["shape"])} for one in tensors],
-            "notes": self.notes,
-        }
-        if self.budget_bytes is None:
-            return found
-        budget = {"budget_bytes": self.budget_bytes, "weights_bytes": self.weights_bytes}
-        return {**found, **budget, "holds": {one: held._asdict() for one, held in self.holds.items()}}
+        tokens = _largest(fits) if grows or not fits(_MANY) else None
+        return Held(tokens, _largest(lambda batch: sizes.bytes(batch, lengths.tokens, allocation) <= left))
 
     def blocks(self) -> Iterator[Block]:
         """Yield the call and the size of its cache, the tensors, and the lengths that fit the budget."""
-        facts = [*call_facts(self.call), ("elements", number(self.cache_elements))]
-        for allocation, count in self.cache_bytes.items():
-            facts.append((f"bytes in {self.dtype}, {allocation}", f"{number(count)}  ({size(count)})"))
-        yield Table("cache|", facts, header=False)
+        sizes = self.cache_bytes.items()
+        yield facts_table(
+            self, "cache", *((f"bytes in {self.dtype}, {one}", bytes_text(n)) for one, n in sizes)
+        )
         yield ""
-        rows = Counter(one._replace(layer=None, module="") for one in self.tensors).items()
-        yield Table("tensor|kind|layers|shape|dtype", [self._row(*row) for row in rows])
+        rows = [
+            (one.name, one.kind, str(layers), " × ".join(map(str, one.shape)), one.dtype or self.dtype)
+            for one, layers in Counter(one._replace(layer=None, module="") for one in self.tensors).items()
+        ]
+        yield Table("tensor|kind|layers|shape|dtype", rows)
         if self.budget_bytes is not None:
             yield ""
             yield from self._fitting(self.budget_bytes)
-        yield from (f"note: {note}" for note in self.notes)
+        yield from note_lines(self.notes)
 
     def _fitting(self, budget: int) -> Iterator[str]:
-        lengths, weights = self.call.call, size(self.weights_bytes)
+        weights = size(self.weights_bytes)
         if self.weights_bytes > budget:
             yield f"the weights ({weights}) do not fit in {size(budget)}"
             return
@@ -264,18 +259,15 @@ class Cache(Report):
             tokens = "any number of" if held.tokens is None else number(held.tokens)
             ends = ", the model's maximum," if held.tokens == self._most is not None else ""
             yield (
-                f"  {allocation}: {tokens} tokens{ends} at batch {lengths.batch}, "
-                f"or a batch of {number(held.batch)} at {number(lengths.tokens)} tokens"
+                f"  {allocation}: {tokens} tokens{ends} at batch {self.call.call.batch}, "
+                f"or a batch of {number(held.batch)} at {number(self.call.call.tokens)} tokens"
             )
 
-    def _row(self, one: CacheTensor, layers: int) -> tuple[str, ...]:
-        return one.name, one.kind, str(layers), " × ".join(map(str, one.shape)), one.dtype or self.dtype
 
-
-def layers_together(found: dict[str, int]) -> dict[str, tuple[int, int]]:
+def _sums_over_layers(found: dict[str, int]) -> dict[str, tuple[int, int]]:
     """Return the sums over all layers of numbers by module, with the numbers of modules.
 
-    >>> layers_together({"model.layers.0.mlp": 3, "model.layers.1.mlp": 3, "lm_head": 5})
+    >>> _sums_over_layers({"model.layers.0.mlp": 3, "model.layers.1.mlp": 3, "lm_head": 5})
     {'model.layers.*.mlp': (6, 2), 'lm_head': (5, 1)}
     """
     groups: dict[str, list[int]] = {}
@@ -284,10 +276,10 @@ def layers_together(found: dict[str, int]) -> dict[str, tuple[int, int]]:
     return {name: (sum(values), len(values)) for name, values in groups.items()}
 
 
-def largest(fits: Callable[[int], bool]) -> int:
+def _largest(fits: Callable[[int], bool]) -> int:
     """Return the largest number that fits, if all smaller ones fit; 0 if 1 does not.
 
-    >>> largest(lambda value: value <= 1000)
+    >>> _largest(lambda value: value <= 1000)
     1000
     """
     low, high = 0, 1

@@ -1,53 +1,60 @@
-"""What is described, as a report: the model types and their architectures."""
+"""The supported model types and their architectures, as a report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from archspec.arguments import checked, takes
 from archspec.errors import Problem, UnknownArchitectureError, did_you_mean
-from archspec.models.report import Report
+from archspec.models.report import Record, Report, fact, note_lines
 from archspec.reports import Block, Table
 from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, is_own, library_of
-from archspec.typing_light import Any
+
+
+class ModelType(Record):
+    """a model type"""
+
+    model_type: str = fact("transformers' model type", lambda one: one[0])
+    architectures: list[str] = fact(
+        "its supported classes, the base model first; empty for a part of other models", lambda one: one[1]
+    )
 
 
 class Catalogue(Report):
-    """The model types that are described, with their architectures; made by :func:`catalogue`.
+    """The supported models; made by :func:`archspec.catalogue`.
 
-    ``model_types`` maps each to its architectures, the base model first; ``notes`` say where those stand that
-    are not shipped, what they are in place of, and what is wrong with others.
+    ``model_types`` maps each model type to its architectures, the base model first.
     """
+
+    model_types: Mapping[str, tuple[str, ...]] = fact(
+        "the matching model types, sorted",
+        kind="list[ModelType]",
+        json=lambda self: self.model_types.items(),
+        least=1,
+    )
+    notes: list[str] = fact("where custom specs are, and their problems")
 
     def __init__(self, model_types: dict[str, tuple[str, ...]], notes: list[str]) -> None:
         self.model_types, self.notes = model_types, notes
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec list --json` prints it."""
-        listed = [
-            {"model_type": model_type, "architectures": list(names)}
-            for model_type, names in self.model_types.items()
-        ]
-        return {"model_types": listed, "notes": self.notes}
-
     def blocks(self) -> Iterator[Block]:
-        """A row for each model type, and the notes."""
+        """Yield a row for each model type, and the notes."""
         none = "(refused, or a part of others)"
         rows = [(model_type, " ".join(names) or none) for model_type, names in self.model_types.items()]
         count = sum(map(len, self.model_types.values()))
         caption = f"{count} architectures of {len(rows)} model types"
         yield Table("model type|architectures", rows, caption=caption, header=False)
-        yield from (f"note: {note}" for note in self.notes)
+        yield from note_lines(self.notes)
 
 
 @takes("list")
 def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
-    """What :func:`archspec.load` takes: the model types and architectures whose names contain a text.
+    """Return the model types and architectures of :func:`archspec.load` whose names contain a text.
 
-    ``specs`` are folders of specs of one's own.
+    ``specs`` are directories with your own specs.
 
-    Errors: :class:`UnknownArchitectureError` where none does.
+    Errors: :class:`UnknownArchitectureError` if no name contains the text.
 
     >>> import archspec
     >>> print(archspec.catalogue("kosmos-2"))
@@ -56,23 +63,23 @@ def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
     """
     library = library_of(specs)
     library.widen()
-    found = library.catalogue()
-    wanted = filter.lower()
+    found, wanted = library.catalogue(), filter.lower()
     shown: dict[str, tuple[str, ...]] = {}
     for model_type, names in found.items():
-        fitting = tuple(name for name in names if wanted in name.lower())
-        if wanted in model_type.lower():
-            shown[model_type] = names
-        elif fitting:
-            shown[model_type] = fitting
+        matching = (
+            names if wanted in model_type.lower() else [name for name in names if wanted in name.lower()]
+        )
+        if wanted in model_type.lower() or matching:
+            shown[model_type] = tuple(matching)
     if not shown:
         help_ = did_you_mean(filter, [*found, *(name for names in found.values() for name in names)])
-        missing = Problem(f"nothing that is described contains {filter!r}", help=help_)
+        missing = Problem(f"no supported model type or class contains {filter!r}", help=help_)
         raise UnknownArchitectureError([missing, *library.unread])
-    return Catalogue(shown, [*_of_ones_own(library, shown)])
+    return Catalogue(shown, [*_own_specs(library, shown)])
 
 
-def _of_ones_own(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterator[str]:
+def _own_specs(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    """Yield where custom specs are, and the problems of unreadable ones."""
     for model_type in shown:
         first, *others = library.hidden(model_type)
         if is_own(library, model_type):
@@ -83,7 +90,7 @@ def _of_ones_own(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterato
 
 @checked()
 def architectures(specs: Specs = ()) -> list[str]:
-    """Every architecture name that :func:`load` accepts, sorted."""
+    """Return every architecture name that :func:`archspec.load` accepts, sorted."""
     library = library_of(specs)
     library.widen()
     return sorted(library.index())

@@ -263,5 +263,5 @@ class Costs:
             pipeline_parallel=pipeline_parallel,
             expert_parallel=expert_parallel,
         )
-        step.check_used(None if batch == 1 else batch, tokens, encoder_tokens)
+        step.check_used(batch=None if batch == 1 else batch, tokens=tokens, encoder_tokens=encoder_tokens)
         return step

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.models.costs import Costs
-from archspec.models.report import Report
+from archspec.models.report import Record, Report, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.tables.quantities import QUANTITIES
-from archspec.terminal import number, share, size
+from archspec.terminal import number, share
 from archspec.tree.overview import Part, every_row, overview, rows
 from archspec.tree.tensors import Tensor
 from archspec.tree.ties import tie_notes, tied_json
-from archspec.typing_light import Any
+from archspec.typing_light import TYPE_CHECKING, Any
 
-_SCALES = "quantized weights have scales, which archspec memory --weights counts"
+if TYPE_CHECKING:
+    from archspec.models.model import Model
+
+
+class Module(Record):
+    """a module, or identical layers of a list"""
+
+    name: str = fact("the path from the enclosing module; `0-11` for layers of a list")
+    copies: int = fact("identical layers", least=1)
+    params: int = fact("parameters of all copies; a tied tensor counts in its first module")
+    share: float = fact("the share of the model's parameters, from 0 to 1")
+    children: list[Module] = fact("its submodules that are shown")
+
+
+class Tied(Record):
+    """tensors that differ in layer indices only"""
+
+    tensors: list[str] = fact("their names", least=1)
+    tied_to: str = fact("the tensor that the first one is tied to")
+    params: int = fact("parameters that counting them again would add")
+
+
+def _count(name: str) -> Callable[[Counts], int]:
+    return lambda self: self.quantities[name]
 
 
 class Counts(Report):
-    """The counts of a model, its bytes, where its parameters are; made by :meth:`archspec.Model.counts`.
+    """The exact counts of one architecture at one config; made by :meth:`archspec.Model.counts`.
 
-    ``architecture`` and ``model_type`` are what was counted, ``quantities`` by name, ``bytes`` those of all
-    parameters in ``format``, None if they cannot be counted, ``dtype`` that of unquantized parameters;
-    ``modules`` are what is opened of the model down to ``depth``, ``tied`` what is tied, ``notes`` what a
-    user should know.
+    ``quantities`` has the counts by name, ``depth`` limits the levels of ``modules``.
 
     >>> import archspec
     >>> print(archspec.load({"model_type": "bert"}).counts(dtype="bf16", depth=1))
@@ -50,23 +69,47 @@ class Counts(Report):
     note: neither the config nor you name a class: BertModel is counted, without any head
     """
 
+    architecture: str = fact("the class that is counted", title="architecture")
+    model_type: str = fact("transformers' model type", title="model type")
+    _quantities = {  # noqa: RUF012
+        name: fact(one.help, _count(name), title=one.title, kind="int") for name, one in QUANTITIES.items()
+    }
+    dtype: str = fact("the dtype of unquantized parameters: the one asked for, else the config's")
+    format: str = fact("the weight formats of bytes")
+    bytes: int | None = fact(
+        "bytes of the parameters; null if the dtype or quantization is unsupported",
+        title="bytes in {0.format}",
+        text=lambda count, _: "" if count is None else bytes_text(count),
+    )
+    modules: list[Part] = fact(
+        "the modules that are shown, in order",
+        kind="list[Module]",
+        json=lambda self: self._listed(self.modules),
+    )
+    tied: list[dict[str, Any]] = fact("tied tensors, the largest first", kind="list[Tied]")
+    notes: list[str] = fact("notes on this count")
+    transformers_version: str = fact(
+        "the version of transformers that the specs describe",
+        lambda self: TRANSFORMERS_VERSION,
+        title="transformers",
+        text=lambda version, _: f"{version} (the version that the specs describe)",
+    )
+    params: int
+
     def __init__(
         self,
-        model: Costs,
+        model: Model,
         tensors: list[Tensor],
         quantities: dict[str, int],
-        notes: list[str],
-        dtype: str | None = None,
-        depth: int | None = None,
+        dtype: str | None,
+        depth: int | None,
     ) -> None:
         self.architecture, self.model_type = model.architecture, model.model_type
-        self.quantities = quantities
-        self.dtype, self.depth = dtype or model.dtype, depth
-        self.modules: list[Part] = overview(model.root, tensors, depth)
-        self.tied = tied_json(tensors)
-        self.notes = [*tie_notes(tensors, self.params), *notes]
-        self.bytes: int | None = None
-        self.format = self.dtype
+        self.quantities, self.depth = quantities, depth
+        self.modules, self.tied = overview(model.root, tensors, depth), tied_json(tensors)
+        self.notes = [*tie_notes(tensors, self.params), *model.notes]
+        self.dtype = self.format = dtype or model.dtype
+        self.bytes = None
         try:
             if dtype is None and model.dtype_note is not None:
                 self.notes.append(model.dtype_note)
@@ -81,46 +124,23 @@ class Counts(Report):
             message = error.problems[0].message
             self.notes.append(f"bytes are not reported: {message}; choose a dtype with --dtype")
         if dtype is not None and dtype_bytes(dtype) == 1:
-            self.notes.append(f"{dtype} is a byte per parameter; {_SCALES}")
+            scales = "quantized weights have scales, which archspec memory --weights counts"
+            self.notes.append(f"{dtype} is a byte per parameter; {scales}")
 
-    @property
-    def params(self) -> int:
-        """Unique parameters, tied ones once."""
-        return self.quantities["params"]
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec count --json` prints it."""
-        return {
-            "architecture": self.architecture,
-            "model_type": self.model_type,
-            **self.quantities,
-            "dtype": self.dtype,
-            "format": self.format,
-            "bytes": self.bytes,
-            "modules": [*self._modules(self.modules)],
-            "tied": self.tied,
-            "notes": self.notes,
-            "transformers_version": TRANSFORMERS_VERSION,
-        }
-
-    def _modules(self, parts: Iterable[Part]) -> Iterator[dict[str, Any]]:
-        for part in parts:
-            yield {
-                "name": part.name,
-                "copies": part.copies,
-                "params": part.params,
+    def _listed(self, parts: Iterable[Part]) -> list[dict[str, Any]]:
+        """Return the modules with their shares of the whole."""
+        return [
+            part._asdict()
+            | {
                 "share": part.params / self.params if self.params else 0.0,
-                "children": [*self._modules(part.children)],
+                "children": self._listed(part.children),
             }
+            for part in parts
+        ]
 
     def blocks(self) -> Iterator[Block]:
-        """The counts, the modules that show where the parameters are, the notes."""
-        facts = [("architecture", self.architecture), ("model type", self.model_type)]
-        facts += [(quantity.title, number(self.quantities[name])) for name, quantity in QUANTITIES.items()]
-        if self.bytes is not None:
-            facts.append((f"bytes in {self.format}", f"{number(self.bytes)}  ({size(self.bytes)})"))
-        facts.append(("transformers", f"{TRANSFORMERS_VERSION} (the version that the specs describe)"))
-        yield Table("count|", facts, header=False)
+        """Yield the counts, the modules that show where the parameters are, and the notes."""
+        yield facts_table(self, "count")
         shown = rows(self.modules) if self.depth is None else list(every_row(self.modules))
         if shown:
             yield ""
@@ -128,11 +148,11 @@ class Counts(Report):
             yield Table("module|>params|>share|>each", cells)
         if self.notes:
             yield ""
-        yield from (f"note: {note}" for note in self.notes)
+        yield from note_lines(self.notes)
 
 
 def _row(level: int, part: Part, whole: int) -> tuple[str, ...]:
-    """A module with its parameters, those of all copies and of one; a number for a name says little."""
+    """Return the cells of a module; the class follows a name that is only a number."""
     number_alone = part.cls and part.copies == 1 and part.name.rpartition(".")[2].isdecimal()
     label = f"{part.name} ({part.cls})" if number_alone else part.name
     times = f" ×{part.copies}" if part.copies > 1 else ""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
-from functools import cached_property
 
 from archspec.configs.checks import default_kinds
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, UnknownArchitectureError
 from archspec.language.expression import Expression, names
 from archspec.language.trees import text_of
-from archspec.models.report import Report
+from archspec.models.report import Record, Report, fact, note_lines
 from archspec.reports import Block, Table, shortened
 from archspec.specs.records import Spec, cost_expressions, leaves
 from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from archspec.models.elsewhere import Branches
     from archspec.symbolic.closed_form import ClosedForm
 
-
 MAX_STEP = 128  # the largest increase that `sensitivity` tries
 
 
@@ -29,7 +27,7 @@ class FieldValue(NamedTuple):
     """A field of a config by its path, with the types it accepts, in the words of the spec language.
 
     ``symbol`` is its name in formulas. ``given`` is True if the config sets it, ``computed`` if its default
-    depends on other fields. ``choices`` are the texts that its spec distinguishes.
+    depends on other fields. ``choices`` are the strings that its spec distinguishes.
     """
 
     field: str
@@ -60,8 +58,10 @@ class Fields(Report):
 
     def __init__(self, scope: Scope) -> None:
         self.fields = [*_fields(scope)]
-        if "num_labels" not in scope.spec.fields:
-            self.fields.append(_num_labels(scope))
+        if "num_labels" not in scope.spec.fields:  # every config has it
+            given = "num_labels" in scope.raw or scope.raw.get("id2label") is not None
+            path, value = f"{scope.origin.path}num_labels", scope.get("num_labels")
+            self.fields.append(FieldValue(path, path, ("int",), value, given, computed=False, choices=()))
 
     def __len__(self) -> int:
         return len(self.fields)
@@ -73,24 +73,23 @@ class Fields(Report):
         return {one.field: one for one in self.fields}[path]
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Plain data, an entry for each field."""
-        return [
-            one._asdict() | {"types": list(one.types), "choices": list(one.choices)} for one in self.fields
-        ]
+        """Return plain data, an entry for each field."""
+        return [one._asdict() | {"types": [*one.types], "choices": [*one.choices]} for one in self.fields]
 
     def blocks(self) -> Iterator[Block]:
-        """A row for each field."""
+        """Yield a table with a row for each field."""
         rows = []
         for one in self.fields:
-            origin = "the config" if one.given else "other fields" if one.computed else "the default"
-            value = one.value
-            shown = shortened(value) if isinstance(value, list) else json.dumps(value, default=str)
-            rows.append((one.field, shown, " | ".join(one.types), origin))
-        yield Table("field|value|type|said by", rows)
+            source = "the config" if one.given else "other fields" if one.computed else "the default"
+            value = (
+                shortened(one.value) if isinstance(one.value, list) else json.dumps(one.value, default=str)
+            )
+            rows.append((one.field, value, " | ".join(one.types), source))
+        yield Table("field|value|type|set by", rows)
 
 
 def _fields(scope: Scope) -> Iterator[FieldValue]:
-    """The fields of a config that can be set, including those of its sub-configs."""
+    """Yield the fields of a config that can be set, including those of its sub-configs."""
     spec, path = scope.spec, scope.origin.path
     for name, field in spec.fields.items():
         if name in spec.fixed or name in spec.readonly:
@@ -109,7 +108,7 @@ def _fields(scope: Scope) -> Iterator[FieldValue]:
 
 
 def _choices(spec: Spec, name: str) -> tuple[str, ...]:
-    """The texts that a spec compares a field with."""
+    """Return the strings that a spec compares a field with."""
     found: list[str] = []
     trees = [one.tree for one in _expressions(spec) if name in names(one.tree)]
     for node in (node for tree in trees for node in ast.walk(tree)):
@@ -126,15 +125,8 @@ def _expressions(spec: Spec) -> Iterator[Expression]:
         yield from cost_expressions(module)
 
 
-def _num_labels(scope: Scope) -> FieldValue:
-    """The number of labels of a head, which every config has."""
-    given = "num_labels" in scope.raw or scope.raw.get("id2label") is not None
-    path = f"{scope.origin.path}num_labels"
-    return FieldValue(path, path, ("int",), scope.get("num_labels"), given, computed=False, choices=())
-
-
 def entering(branches: Branches[Any]) -> Iterator[str]:
-    """The fields that a formula names, and those of which another value changes the count.
+    """Yield the fields that a formula names, and those of which another value changes the count.
 
     The form alone is not enough: a field may make a list that decides how many layers of a kind there are.
     """
@@ -160,24 +152,24 @@ def entering(branches: Branches[Any]) -> Iterator[str]:
             yield one.field
 
 
-class Sensitivity(NamedTuple):
-    """The sensitivity of a quantity to one field at a config.
+class Sensitivity(Record):
+    """The sensitivity of a quantity to one field"""
 
-    ``step`` is the exact change of the count for ``by`` more, the smallest increase that can be built.
-    ``derivative`` is the partial derivative of the formula, ``elasticity`` the percent that one percent more
-    adds; None for a field without a symbol.
-    """
-
-    field: str
-    value: int | float
-    step: int | None
-    by: int | None
-    derivative: float | None
-    elasticity: float | None
+    field: str = fact("the field, of a sub-config by its path")
+    value: int | float = fact("its value in the config", least=None)
+    step: int | None = fact(
+        "the exact change for an increase of `by`; null if no increase up to 128 is valid", least=None
+    )
+    by: int | None = fact("the smallest valid increase of the field")
+    derivative: float | None = fact(
+        "the partial derivative of the formula, roundings ignored; null for a field without a symbol",
+        least=None,
+    )
+    elasticity: float | None = fact("the percent that one percent more adds", least=None)
 
 
 class Sensitivities(Report):
-    """The sensitivity of a quantity to each field; returned by :meth:`archspec.Model.sensitivity`.
+    """Derivatives of a quantity with respect to each field; made by :meth:`archspec.Model.sensitivity`.
 
     Steps are counted like `archspec count --set`: computed defaults follow, and other branches are taken.
     ``formula`` gives the derivatives.
@@ -199,13 +191,27 @@ class Sensitivities(Report):
     note: n_head does not enter the count
     """
 
+    architecture: str = fact("the class that is counted", lambda self: self.formula.architecture)
+    model_type: str = fact("transformers' model type", lambda self: self.formula.model_type)
+    quantity: str = fact("the quantity, as --quantity names it", lambda self: self.formula.quantity)
+    value: int = fact(
+        "the value at the config; in bytes with --dtype", lambda self: self.formula.evaluate(), least=None
+    )
+    fields: list[Sensitivity] = fact(
+        "every field that enters, the most elastic first", lambda self: self._sensitivities()
+    )
+    branch: list[str] = fact(
+        "the conditions under which the derivatives hold", lambda self: self.formula.assumptions
+    )
+    unused: tuple[str, ...] = fact(
+        "numeric fields that do not enter the formula", lambda self: self.formula.unused, kind="list[str]"
+    )
+
     def __init__(self, branches: Branches[Any]) -> None:
         self._branches: Branches[Any] = branches
         self.formula: ClosedForm = branches.form
 
-    @cached_property
-    def fields(self) -> list[Sensitivity]:
-        """Every field that changes the count, the most elastic first."""
+    def _sensitivities(self) -> list[Sensitivity]:
         from archspec.models.elsewhere import value_at
         from archspec.render.growth import slopes
 
@@ -222,7 +228,7 @@ class Sensitivities(Report):
         return sorted(found, key=lambda row: -abs(row.elasticity or 0.0))
 
     def _step(self, name: str, value: int | float, base: int) -> tuple[int | None, int | None]:
-        """The smallest increase of a field that can be built, and the exact change of the count."""
+        """Return the smallest increase of a field that can be built, and the exact change of the count."""
         for by in range(1, MAX_STEP + 1):
             try:
                 return by, self._branches.count({name: value + by}) - base
@@ -230,39 +236,20 @@ class Sensitivities(Report):
                 continue
         return None, None
 
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """The numeric fields that do not change the count."""
-        return self.formula.unused
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec sensitivity --json` prints it."""
-        return {
-            "architecture": self.formula.architecture,
-            "model_type": self.formula.model_type,
-            "quantity": self.formula.quantity,
-            "value": self.formula.evaluate(),
-            "fields": [row._asdict() for row in self.fields],
-            "branch": self.formula.assumptions,
-            "unused": list(self.unused),
-        }
-
     def blocks(self) -> Iterator[Block]:
-        """The count, a row for each field, and notes."""
+        """Yield the count, a row for each field, and notes."""
         formula = self.formula
         yield f"{formula.quantity_name} of {formula.architecture} = {formula.evaluate():,}"
         yield ""
         head = "field|>value|>step|>change|>partial derivative|>elasticity"
         yield Table(head, [*map(_row, self.fields)])
         yield ""
-        yield from (f"note: {text}" for text in _NOTES)
-        if formula.assumptions:
-            yield f"note: they hold in the branch with {'; '.join(formula.assumptions)}"
-        for row in self.fields:
-            if row.by is None:
-                yield f"note: {row.field}: no increase up to {MAX_STEP} can be built"
-        for name in self.unused:
-            yield f"note: {name} does not enter the count"
+        notes = [*_NOTES]
+        if self.branch:
+            notes.append(f"they hold in the branch with {'; '.join(self.branch)}")
+        bare = (row.field for row in self.fields if row.by is None)
+        notes += [f"{name}: no increase up to {MAX_STEP} can be built" for name in bare]
+        yield from note_lines([*notes, *(f"{name} does not enter the count" for name in self.unused)])
 
 
 _NOTES = (

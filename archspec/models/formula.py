@@ -11,6 +11,8 @@ from archspec.errors import FormulaError
 from archspec.models.elsewhere import Branch, Branches, Source
 from archspec.models.fields import Sensitivities, entering
 from archspec.models.parts import Excerpt, Leading, Parts
+from archspec.models.report import data_of
+from archspec.models.written import Written, WrittenFormula
 from archspec.render.arrangements import arrangement, collect_powers
 from archspec.render.assumptions import parse_assumptions, piecewise
 from archspec.render.code.conditions import prepare
@@ -229,21 +231,8 @@ class Formula(ClosedForm):
     def as_json(self, notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Plain data, as `archspec formula --json` prints it: every format and all conditions."""
         own = own_glyphs(notation, symbol)
-        return {
-            "architecture": self.architecture,
-            "model_type": self.model_type,
-            "quantity": self.quantity,
-            "value": self.evaluate(),
-            **{form: format_formula(self, form, own) for form in FORMATS},
-            "symbols": symbols_json(self, own),
-            "inputs": [{"name": name, "value": value} for name, value in self.inputs.items()],
-            "conditions": self.checks,
-            "definitions": self.definitions,
-            "flags": self.flags,
-            "assumptions": self.assumptions,
-            "unused": list(self.unused),
-            "parts": self.by().as_json(),
-        }
+        written = {form: format_formula(self, form, own) for form in FORMATS}
+        return data_of(WrittenFormula, Written(self, written, symbols_json(self, own)))
 
     def __str__(self) -> str:
         return self.text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from operator import attrgetter
 
 from archspec.costs.forward import Forward
 from archspec.costs.notes.excess import notes_of
@@ -12,27 +13,86 @@ from archspec.costs.training import TrainingStep
 from archspec.costs.weights import Weights
 from archspec.costs.working_set import Room, room
 from archspec.errors import ArchspecError
-from archspec.models.report import Report, call_facts, call_json
+from archspec.models.calls import ALLOCATION_HELP, EXCESS
+from archspec.models.report import CallReport, Record, Report, fact, facts_table, note_lines
 from archspec.reports import Block, Table
+from archspec.tables.axes import AXES
+from archspec.tables.options import options_of
 from archspec.terminal import number, size
 from archspec.typing_light import Any
 
-NO_CACHE = "none"  # the allocation of a class without a KV cache
-PARALLEL = ("data_parallel", "tensor_parallel", "pipeline_parallel", "expert_parallel")
+_NO_CACHE = "none"  # the allocation of a class without a KV cache
+_ALLOCATIONS = ALLOCATION_HELP | {_NO_CACHE: "for a class without a KV cache"}
 
 
-class Memory(Report):
-    """The inference memory of a call, made by :meth:`archspec.Model.memory`.
+class Stored(Record):
+    """one format"""
 
-    It has the weights, the KV cache after the ``call``, and peak temporary memory. Sizes are in bytes, by
-    allocation of the cache (see :meth:`archspec.Forward.cache_bytes`), `none` without a cache. ``dtype`` is
-    that of cache and activations, ``weights`` are as they are stored, ``notes`` are about both.
+    format: str = fact("a dtype or a quantized weight format")
+    elements: int = fact("parameters in this format")
+    bytes: int = fact("their bytes, scales included")
+
+
+class Temporary(Record):
+    """peak temporary memory in one allocation of the KV cache"""
+
+    needed_by: str = fact("the module that needs it")
+    bytes: int = fact("bytes")
+    exact: bool = fact(
+        "true if validated against torch; false for a lower bound, the largest output of a layer"
+    )
+
+
+class Part(Record):
+    """a part"""
+
+    name: str = fact("weights, gradients, an optimizer state, gathered weights, activations, recomputation")
+    dtype: str = fact("the dtype")
+    elements: int | None = fact("elements on the rank, null for several dtypes")
+    shared_by: int = fact("data-parallel ranks that it is sharded across, by ZeRO", least=1)
+    bytes: int = fact("bytes on the rank")
+
+
+class Memory(CallReport):
+    """Inference memory: weights, KV cache after the call, and peak temporary memory.
+
+    It is made by :meth:`archspec.Model.memory`. ``weights`` are an :class:`archspec.Weights`. Bytes by
+    allocation of the cache are those of :meth:`archspec.Forward.cache_bytes`, `none` without a cache.
 
     >>> import archspec
     >>> needed = archspec.load("LlamaForCausalLM").memory(tokens=4096, dtype="bf16", weights="nf4")
     >>> needed.weights_bytes, needed.cache_bytes["exact"], needed.total_bytes["exact"]
     (4167587840, 2147483648, 6577215488)
     """
+
+    dtype: str = fact("the dtype of cache, activations and unquantized weights")
+    weights: Weights = fact(
+        "weights by format: quantized ones first",
+        kind="list[Stored]",
+        json=lambda self: self.weights.loaded,
+        least=1,
+    )
+    weights_bytes: int = fact("bytes of all weights", lambda self: self.weights.loaded_bytes)
+    cache_bytes: dict[str, int] = fact(
+        "bytes of the KV cache after the call, by allocation",
+        lambda self: self._cache_bytes(),
+        keys=_ALLOCATIONS,
+        least=1,
+    )
+    working_set: dict[str, Room] = fact(
+        "peak temporary memory, by allocation",
+        lambda self: self._rooms(),
+        kind="dict[str, Temporary]",
+        keys=_ALLOCATIONS,
+        least=1,
+    )
+    total_bytes: dict[str, int] = fact(
+        "bytes of weights, cache and temporary memory",
+        lambda self: self._totals(),
+        keys=_ALLOCATIONS,
+        least=1,
+    )
+    notes: list[str] = fact("notes on the dtype and the weights")
 
     def __init__(
         self, call: Forward, weights: Weights, dtype: str, last: bool = False, notes: Sequence[str] = ()
@@ -44,59 +104,35 @@ class Memory(Report):
             count = number(weights.upcast)
             self.notes.append(f"transformers loads {count} parameters in float32, whatever the dtype")
 
-    @property
-    def weights_bytes(self) -> int:
-        """Bytes of the loaded weights, a few of which transformers may load in float32."""
-        return self.weights.loaded_bytes
-
-    @cached_property
-    def cache_bytes(self) -> dict[str, int]:
-        """Bytes of the cache after the call."""
+    def _cache_bytes(self) -> dict[str, int]:
         if not self.call.cache:
-            return {NO_CACHE: 0}
+            return {_NO_CACHE: 0}
         return {one: self.call.cache_bytes(self.dtype, one) for one in self.call.allocations}
 
-    @cached_property
-    def working_set(self) -> dict[str, Room]:
-        """Peak temporary memory, or a lower bound."""
+    def _rooms(self) -> dict[str, Room]:
         quantized = self.weights.scheme is not None
         return {one: room(self.call, self.dtype, one, self._last, quantized) for one in self.cache_bytes}
 
-    @property
-    def total_bytes(self) -> dict[str, int]:
-        """Bytes of weights, cache and working set together."""
+    def _totals(self) -> dict[str, int]:
         rooms, caches = self.working_set, self.cache_bytes
         return {one: self.weights_bytes + caches[one] + rooms[one].bytes for one in rooms}
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain data, as `archspec memory --json` prints it."""
-        return {
-            **call_json(self.call),
-            "dtype": self.dtype,
-            "weights": [stored._asdict() for stored in self.weights.loaded],
-            "weights_bytes": self.weights_bytes,
-            "cache_bytes": self.cache_bytes,
-            "working_set": {one: needed._asdict() for one, needed in self.working_set.items()},
-            "total_bytes": self.total_bytes,
-            "notes": self.notes,
-        }
-
     def blocks(self) -> Iterator[Block]:
         """Yield the call, its memory by part, and the module with the peak."""
-        yield Table("memory|", call_facts(self.call), header=False)
+        yield facts_table(self, "memory")
         yield ""
         rooms = self.working_set
-        names = ["bytes"] if NO_CACHE in rooms else [f"cache {one}" for one in rooms]
+        names = ["bytes"] if _NO_CACHE in rooms else [f"cache {one}" for one in rooms]
         yield Table("|".join(["part", *(f">{name}" for name in names)]), [*self._rows()])
         for name, one in zip(names, rooms.values(), strict=True):
             peak = "the peak is in" if one.exact else "lower bound (not validated): the output of"
             yield f"{name}: {peak} {one.needed_by}"
-        yield from (f"note: {note}" for note in self.notes)
+        yield from note_lines(self.notes)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for stored in self.weights.loaded:
             yield f"weights in {stored.format}", *(number(stored.bytes) for _ in self.cache_bytes)
-        if NO_CACHE not in self.cache_bytes:
+        if _NO_CACHE not in self.cache_bytes:
             yield f"cache in {self.dtype}", *map(number, self.cache_bytes.values())
         rooms = {one: needed.bytes for one, needed in self.working_set.items()}
         yield "temporary memory", *self._bounds(rooms, number)
@@ -109,8 +145,35 @@ class Memory(Report):
             yield ("" if self.working_set[one].exact else ">= ") + text(count)
 
 
+def _ranks(name: str, help: str) -> Any:
+    """Declare the number of ranks of a kind of parallelism."""
+    if name == "data_parallel":
+        title, more = "ranks", ", ZeRO stage {0.zero}"
+    else:
+        title, more = name.replace("_", " "), ""
+    return fact(
+        help,
+        attrgetter(f"ranks.{name.removesuffix('_parallel')}"),
+        title=title,
+        text=lambda count, step: number(count) + more.format(step) if count > 1 else "",
+        kind="int",
+        least=1,
+    )
+
+
+def _length(name: str) -> Any:
+    """Declare a length of the step, null if no figure depends on it."""
+    return fact(
+        AXES[name].help,
+        title=name,
+        json=lambda step: None if step._lengthless else getattr(step, name),
+        kind="int | None",
+        least=1,
+    )
+
+
 class Training(TrainingStep, Report):
-    """One training step on one rank, made by :meth:`archspec.Model.training`.
+    """Training memory of one step on the rank that needs most; made by :meth:`archspec.Model.training`.
 
     The figures are those of :class:`archspec.costs.training.TrainingStep`.
 
@@ -133,14 +196,59 @@ class Training(TrainingStep, Report):
       memory that CUDA and its allocator reserve
     """
 
-    @cached_property
-    def parts(self) -> list[Row]:
-        """The rows of the rank's memory; without activations if :attr:`not_described` has a reason."""
-        return [*self.states, *self.gathered] if self.not_described else self.table
+    architecture: str = fact("the class that is trained", title="architecture")
+    model_type: str = fact("transformers' model type", lambda s: s.scope.spec.model_type, title="model type")
+    _lengths = {name: _length(name) for name in ("batch", "tokens")}  # noqa: RUF012
+    encoder_tokens: int = fact(AXES["encoder_tokens"].help, json=lambda s: s.encoder_tokens or 0)
+    dtype: str = fact("the dtype of weights and activations")
+    optimizer: Any = fact("the optimizer", kind="str", json=lambda s: s.optimizer.name, title="optimizer")
+    attention: str = fact(
+        "the attention kernel",
+        choices=KERNELS,
+        title="attention",
+        text=lambda kernel, s: "" if s._lengthless else kernel,
+    )
+    checkpointing: bool = fact(
+        "true if layers are recomputed in the backward pass",
+        title="checkpointing",
+        text=lambda given, _: "every layer" if given else "",
+    )
+    _degrees = {  # noqa: RUF012
+        one.name: _ranks(one.name, one.help)
+        for one in options_of("training")
+        if one.name.endswith("_parallel")
+    }
+    zero: int = fact("ZeRO stage across data-parallel ranks", choices=(0, 1, 2, 3))
+    flops: int = fact(
+        "FLOPs of the step without recomputation; null if not validated",
+        kind="int | None",
+        json=lambda s: s._flops,
+        title="FLOPs",
+    )
+    notes: list[str] = fact(EXCESS, lambda s: [] if s._flops is None else notes_of(s.forward))
+    parts: list[Row] = fact(
+        "the parts of the memory of the rank; without activations if not_described has a reason",
+        lambda s: [*s.states, *s.gathered] if s.not_described else s.table,
+        kind="list[Part]",
+        least=2,
+    )
+    loss_bytes: int = fact(
+        "activation bytes of the loss; null if the loss is excluded",
+        kind="int | None",
+        json=lambda s: None if s.not_described or s.loss_gap else s.loss_bytes,
+    )
+    not_described: str | None = fact("why activations are missing, null if they are not", lambda s: s._gap())
+    total_bytes: int = fact(
+        "bytes of all parts: a lower bound of the rank's memory",
+        json=lambda s: sum(part.bytes for part in s.parts),
+    )
+    excluded: list[str] = fact(
+        "memory that total_bytes excludes",
+        lambda s: ["activations"] * bool(s.not_described) + super().excluded,
+        least=1,
+    )
 
-    @cached_property
-    def not_described(self) -> str | None:
-        """The reason why activations are not counted; None if they are."""
+    def _gap(self) -> str | None:
         try:
             self.table  # noqa: B018  # it may raise
         except ArchspecError as error:
@@ -152,64 +260,7 @@ class Training(TrainingStep, Report):
         """Return True if no figure depends on the lengths, because the costs of the class are unknown."""
         return self.scope.spec.library.costs(self.model_type).gap(self.architecture) is not None
 
-    def check_used(self, batch: int | None, tokens: int | None, encoder_tokens: int | None) -> None:
-        """Errors: :class:`ArchspecError` for an argument without effect."""
-        named: dict[str, Any] = {
-            "batch": batch,
-            "tokens": tokens,
-            "encoder_tokens": encoder_tokens,
-            "checkpointing": self.checkpointing or None,
-        }
-        named["attention"] = None if self.attention == KERNELS[0] else self.attention
-        idle = [name for name, given in named.items() if given is not None]
-        if idle and self._lengthless:
-            message = f"{idle[0]} has no effect: {self.not_described}"
-            raise ArchspecError(message, help=f"leave out {idle[0]}")
-
-    @property
-    def model_type(self) -> str:
-        """The model type of the class."""
-        return self.scope.spec.model_type
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain data, as `archspec memory --train --json` prints it."""
-        total = sum(part.bytes for part in self.parts)
-        return {
-            "architecture": self.architecture,
-            "model_type": self.model_type,
-            "batch": None if self._lengthless else self.batch,
-            "tokens": None if self._lengthless else self.tokens,
-            "encoder_tokens": self.encoder_tokens or 0,
-            "dtype": self.dtype,
-            "optimizer": self.optimizer.name,
-            "attention": self.attention,
-            "checkpointing": self.checkpointing,
-            **self._ranks(),
-            "zero": self.zero,
-            "flops": self._flops(),
-            "notes": self.notes,
-            "parts": [part._asdict() for part in self.parts],
-            "loss_bytes": None if self.not_described or self.loss_gap else self.loss_bytes,
-            "not_described": self.not_described,
-            "total_bytes": total,
-            "excluded": self.excluded,
-        }
-
-    @property
-    def excluded(self) -> list[str]:
-        """The parts that are not counted, including activations if :attr:`not_described` says why."""
-        return ["activations", *super().excluded] if self.not_described else super().excluded
-
     @cached_property
-    def notes(self) -> list[str]:
-        """A note if the forward pass spends more FLOPs than its active parameters need."""
-        if self._flops() is None:
-            return []
-        return notes_of(self.forward)
-
-    def _ranks(self) -> dict[str, int]:
-        return {name: getattr(self.ranks, name.removesuffix("_parallel")) for name in PARALLEL}
-
     def _flops(self) -> int | None:
         """Return the FLOPs of the step; None for a class whose costs are not supported."""
         try:
@@ -217,9 +268,18 @@ class Training(TrainingStep, Report):
         except ArchspecError:
             return None
 
+    def check_used(self, **given: Any) -> None:
+        """Errors: :class:`ArchspecError` for an argument without effect; None stands for one not given."""
+        given["checkpointing"] = self.checkpointing or None
+        given["attention"] = None if self.attention == KERNELS[0] else self.attention
+        idle = [name for name, value in given.items() if value is not None]
+        if idle and self._lengthless:
+            message = f"{idle[0]} has no effect: {self.not_described}"
+            raise ArchspecError(message, help=f"leave out {idle[0]}")
+
     def blocks(self) -> Iterator[Block]:
         """Yield the step, and the rows of its memory."""
-        yield Table("memory of a rank|", [*self._facts()], header=False)
+        yield facts_table(self, "memory of a rank")
         yield ""
         rows = [
             (part.name, part.dtype, f"1/{part.shared_by}" if part.shared_by > 1 else "",
@@ -234,21 +294,4 @@ class Training(TrainingStep, Report):
         yield from ("lower bound; excluded are:", *(f"  {one}" for one in self.excluded))
         if self.not_described:
             yield f"note: {self.not_described}"
-        yield from (f"note: {note}" for note in self.notes)
-
-    def _facts(self) -> Iterator[tuple[str, str]]:
-        yield from (("architecture", self.architecture), ("model type", self.model_type))
-        if not self._lengthless:
-            yield from (("batch", number(self.batch)), ("tokens", number(self.tokens)))
-        yield "optimizer", self.optimizer.name
-        if not self._lengthless:
-            yield "attention", self.attention
-        if self.checkpointing:
-            yield "checkpointing", "every layer"
-        for name, count in self._ranks().items():
-            if count > 1 and name == "data_parallel":
-                yield "ranks", f"{count}, ZeRO stage {self.zero}"
-            elif count > 1:
-                yield name.replace("_", " "), number(count)
-        if (flops := self._flops()) is not None:
-            yield "FLOPs", number(flops)
+        yield from note_lines(self.notes)

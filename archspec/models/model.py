@@ -129,7 +129,7 @@ class Model(Costs):
         """
         from archspec.models.counts import Counts
 
-        return Counts(self, self._tensors, self._counts, self.notes, dtype, checked_depth(depth))
+        return Counts(self, self._tensors, self._counts, dtype, checked_depth(depth))
 
     params: int = _counted("params")
     trainable_params: int = _counted("trainable_params")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from archspec.arguments import ARRANGEMENT, PARTS, checked
-from archspec.models.report import Report
+from archspec.models.report import Record, Report, data_of, fact
 from archspec.render.arrangements import Part, arrangement
 from archspec.render.formats import PLAIN, format_formula, typeset
 from archspec.render.growth import leading
@@ -13,6 +13,26 @@ from archspec.render.tex.document import Layout
 from archspec.reports import Block, Table
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.typing_light import Any
+
+
+class FormulaPart(Record):
+    """a part"""
+
+    part: str = fact("its label, empty for the whole", lambda one: one.label)
+    expression: str = fact("in Python's syntax, over the fields", lambda one: str(one.expr))
+    value: int = fact("its value at the config", least=None)
+
+
+class LeadingTerms(Record):
+    """the dominant terms"""
+
+    expression: str = fact("the dominant terms, in Python's syntax", lambda one: str(one.expr))
+    value: float = fact("the value of the dominant terms at the config", least=None)
+    growing: list[str] = fact("the fields that grow")
+    dropped: str = fact("the dropped terms, in Python's syntax", lambda one: str(one.dropped.expr))
+    dropped_value: float = fact("the value of the dropped terms at the config",
+                                lambda one: one.dropped.value, least=None)  # fmt: skip
+    dropped_share: float = fact("the share of the dropped terms", lambda one: one.dropped.share, least=None)
 
 
 class Excerpt:
@@ -59,7 +79,7 @@ class Excerpt:
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as `archspec formula --json` prints a part."""
-        return {"part": self.label, "expression": str(self.expr), "value": self.value}
+        return data_of(FormulaPart, self)
 
     def __str__(self) -> str:
         return self.text()
@@ -154,9 +174,7 @@ class Leading(Excerpt):
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as `archspec formula --leading --json` prints it."""
-        found = {"expression": str(self.expr), "value": self.value, "growing": list(self.growing)}
-        dropped = {"dropped": str(self.dropped.expr), "dropped_value": self.dropped.value}
-        return {**found, **dropped, "dropped_share": self.dropped.share}
+        return data_of(LeadingTerms, self)
 
     def __str__(self) -> str:
         return f"{self.sign} {self.text()}"

@@ -1,18 +1,142 @@
-"""Reports, as people and programs read them: text, HTML for notebooks, plain data."""
+"""Reports made of facts: each declaration gives an attribute, a JSON key with its schema, a line of text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 
-from archspec.reports import Block, plain
-from archspec.terminal import number
-from archspec.typing_light import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from archspec.costs.forward import Forward
+from archspec.reports import Block, Table, plain
+from archspec.tables.axes import AXES
+from archspec.terminal import number, size
+from archspec.typing_light import Any
 
 
-class Report:
+class Fact:
+    """One fact of a record. Use :func:`fact` to declare it; its annotation in the class is its type."""
+
+    def __init__(self, help: str, read: Callable[[Any], Any] | None, **options: Any) -> None:
+        self.help = self.__doc__ = help
+        self.read, self.options = read, options
+        self.name = self.kind = self.module = ""
+        self.owner: type = object
+
+    def declare(self, owner: type, name: str, kind: str) -> None:
+        """Note where the fact is declared, and its type."""
+        self.owner, self.name, self.kind, self.module = owner, name, kind, owner.__module__
+
+    def __get__(self, one: Any, owner: type | None = None) -> Any:
+        """Return the value in a report, which keeps it; without ``read`` it is that of the base class."""
+        if one is None:
+            return self
+        if self.read is None:
+            return getattr(super(self.owner, one), self.name)
+        value = one.__dict__[self.name] = self.read(one)
+        return value
+
+    def data(self, one: Any) -> Any:
+        """Return the value for JSON in a report, in another object or in a mapping."""
+        if (json := self.options.get("json")) is not None:
+            value = json(one)
+        elif isinstance(one, self.owner):
+            value = getattr(one, self.name)
+        elif self.read is not None:
+            value = self.read(one)
+        else:
+            value = one[self.name] if isinstance(one, Mapping) else getattr(one, self.name)
+        return _as_data(self.kind, value, self.module)
+
+    def line(self, one: Any) -> tuple[str, str]:
+        """Return the title and the value as a row of a table; a text of '' hides it."""
+        value, text = self.data(one), self.options["text"]
+        if text is not None:
+            return self.options["title"].format(one), text(value, one)
+        shown = "" if value is None else number(value) if type(value) is int else str(value)
+        return self.options["title"].format(one), shown
+
+
+def fact(
+    help: str,
+    read: Callable[[Any], Any] | None = None,
+    *,
+    title: str = "",
+    text: Callable[[Any, Any], str] | None = None,
+    json: Callable[[Any], Any] | None = None,
+    kind: str = "",
+    least: int | None = 0,
+    choices: tuple[Any, ...] = (),
+    keys: Mapping[str, str] | None = None,
+    optional: bool = False,
+) -> Any:
+    """Declare a fact of a record: ``flops: int = fact("FLOPs of one call", title="FLOPs")``.
+
+    ``read`` takes the record, or what stands for it, and returns the value; without it the value is an
+    attribute or a key of that. ``title`` labels the value in the text; ``text`` formats it, given the
+    value and the report.
+    ``json`` reads the value for JSON if it differs from the attribute, ``kind`` is its type if that differs
+    from the annotation. For the schema: ``least`` is the smallest number or length (None for any number),
+    ``choices`` are all values, ``keys`` all keys of a mapping with their meaning. ``optional`` facts of a
+    record are left out together if they are None.
+    """
+    options = {name: value for name, value in locals().items() if name not in ("help", "read")}
+    return Fact(help, read, **options)
+
+
+class Record:
+    """An object of JSON with a fact for each key; :func:`data_of` takes any object with these attributes."""
+
+    _facts: dict[str, Fact] = {}  # noqa: RUF012  # each class has its own
+
+    def __init__(self, *values: Any) -> None:
+        self.__dict__.update(zip(self._facts, values, strict=True))
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+        )
+
+    def __init_subclass__(cls) -> None:
+        kinds, declared = vars(cls).get("__annotations__", {}), list(vars(cls).items())
+        cls._facts = dict(cls._facts)
+        for name, value in declared:
+            for key, one in value.items() if isinstance(value, dict) else [(name, value)]:
+                if isinstance(one, Fact):  # alone, or in a mapping of several
+                    one.declare(cls, key, one.options["kind"] or kinds[key])
+                    cls._facts[key] = one
+                    setattr(cls, key, one)
+
+
+def facts_of(record: type[Record]) -> dict[str, Fact]:
+    """Return the facts of a record by their names, in order."""
+    return record._facts
+
+
+def data_of(record: type[Record], one: Any) -> dict[str, Any]:
+    """Return an object as plain data, by the facts of a record."""
+    found = [(fact, fact.data(one)) for fact in facts_of(record).values()]
+    return {fact.name: value for fact, value in found if value is not None or not fact.options["optional"]}
+
+
+def _as_data(kind: str, value: Any, module: str) -> Any:
+    """Return a value of an annotated type as plain data; ``module`` declares the records that it names."""
+    kind = kind.removesuffix(" | None")
+    if value is None:
+        return None
+    if kind.startswith("list["):
+        return [_as_data(kind[5:-1], one, module) for one in value]
+    if kind.startswith("dict[str, "):
+        return {key: _as_data(kind[10:-1], one, module) for key, one in value.items()}
+    record = record_named(kind, module)
+    return value if record is None else data_of(record, value)
+
+
+def record_named(kind: str, module: str) -> type[Record] | None:
+    """Return the record with this name in a module, None for another type."""
+    found = getattr(sys.modules[module], kind, None)
+    return found if isinstance(found, type) and issubclass(found, Record) else None
+
+
+class Report(Record):
     """Tables and sentences, printed as by the verb of the command line."""
 
     def blocks(self) -> Iterator[Block]:
@@ -21,7 +145,7 @@ class Report:
 
     def as_json(self) -> Any:
         """Return plain data, as the verb prints it with `--json`."""
-        raise NotImplementedError
+        return data_of(type(self), self)
 
     def text(self) -> str:
         """Return the plain text that the verb prints into a pipe."""
@@ -39,14 +163,42 @@ class Report:
         return blocks_html(self.blocks())
 
 
-def call_json(call: Forward) -> dict[str, Any]:
-    """Return the class and the lengths of a call as plain data."""
-    lengths = call.call._asdict()
-    return {"architecture": call.architecture, "model_type": call.scope.spec.model_type, **lengths}
+class CallReport(Report):
+    """A report on one ``call``, an :class:`archspec.Forward`."""
+
+    call: Any
+    architecture: str = fact("the class that is called", lambda self: self.call.architecture,
+                             title="architecture")  # fmt: skip
+    model_type: str = fact("transformers' model type", lambda self: self.call.scope.spec.model_type,
+                           title="model type")  # fmt: skip
+    _axes = {  # noqa: RUF012
+        name: fact(
+            axis.help,
+            attrgetter(f"call.call.{name}"),
+            title=name if name != "new_encoder_tokens" else "",
+            text=lambda length, _: number(length) if length else "",
+            kind="int",
+            least=axis.minimum,
+        )
+        for name, axis in AXES.items()
+    }
 
 
-def call_facts(call: Forward) -> list[tuple[str, str]]:
-    """Return the class and the lengths of a call as rows of a table."""
-    lengths = {name: getattr(call.call, name) for name in ("batch", "tokens", "past", "encoder_tokens")}
-    names = [("architecture", call.architecture), ("model type", call.scope.spec.model_type)]
-    return [*names, *((name, number(length)) for name, length in lengths.items() if length)]
+def facts_table(report: Report, name: str, *more: tuple[str, str]) -> Table:
+    """Return the table of the facts that have a title, and of more rows; ``name`` is its heading."""
+    rows = [one.line(report) for one in facts_of(type(report)).values() if one.options["title"]]
+    return Table(f"{name}|", [row for row in (*rows, *more) if row[1]], header=False)
+
+
+def note_lines(notes: list[str]) -> Iterator[str]:
+    """Yield notes as lines of a report."""
+    return (f"note: {note}" for note in notes)
+
+
+def bytes_text(count: int) -> str:
+    """Return bytes as a number, and in a unit.
+
+    >>> bytes_text(437928960)
+    '437,928,960  (417.6 MiB)'
+    """
+    return f"{number(count)}  ({size(count)})"

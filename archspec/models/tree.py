@@ -1,19 +1,53 @@
-"""The modules of a model as people look at them: text, HTML for notebooks, plain data."""
+"""The modules and the tensors of a model, as text, HTML for notebooks, and plain data."""
 
 from __future__ import annotations
 
 from archspec.arguments import checked
+from archspec.models.report import Record, data_of, fact
 from archspec.render.html import module_rows, modules_html
 from archspec.reports import Table, plain
 from archspec.tree.outline import Item, checked_depth
 from archspec.typing_light import Any
 
 
+class Module(Record):
+    """A module, or identical layers of a list; the outermost is the model; `Model.tree.as_json()`"""
+
+    module: str = fact(
+        "the path in the model, empty for the model itself; of folded layers, that of the first"
+    )
+    name: str = fact("the attribute; `0-11` for folded layers")
+    label: str = fact("the class, with its sizes if it has tensors")
+    copies: int = fact("identical layers that are folded into this one", least=1)
+    params: int = fact("parameters of all copies; a tied tensor counts in its first module")
+    buffers: int = fact("elements of the persistent buffers of all copies")
+    marks: list[str] = fact("ties and frozen parameters")
+    children: list[Module] = fact("its submodules; absent below --depth", optional=True)
+
+
+class Tensor(Record):
+    """a tensor"""
+
+    name: str = fact("the name in named_parameters(), or in named_buffers()")
+    shape: list[int] = fact("the shape")
+    numel: int = fact("elements")
+    kind: str = fact("the kind of tensor in torch", choices=("parameter", "buffer"))
+    trainable: bool = fact("requires_grad")
+    tied_to: str | None = fact("the tensor that it is tied to, null for none")
+
+
+class Tensors(Record):
+    """Every parameter in torch's order, then every persistent buffer: `archspec.Model.tensors()`."""
+
+    architecture: str = fact("the class that is counted")
+    model_type: str = fact("transformers' model type")
+    tensors: list[Tensor] = fact("the tensors", lambda model: model.tensors())
+
+
 class Tree:
     """The modules of a model with their parameters, identical layers folded; :attr:`archspec.Model.tree`.
 
-    ``root`` is the whole as :class:`archspec.tree.outline.Item`, whose ``children`` are what it is made of.
-    A ``depth`` leaves out what is below that level.
+    ``root`` is the model as :class:`archspec.tree.outline.Item`. A ``depth`` leaves out the levels below it.
 
     >>> import archspec
     >>> tree = archspec.load("BertForMaskedLM").tree
@@ -31,7 +65,7 @@ class Tree:
 
     @checked()
     def table(self, depth: int | None = None) -> Table:
-        """The rows of the text: module, parameters of all copies, their share, those of one copy."""
+        """Return the rows of the text: module, parameters of all copies, their share, those of one copy."""
         rows = module_rows(self.root, checked_depth(depth), "x")
         listed = [("  " * level + name, *cells) for level, (name, *cells) in rows]
         caption = "params: of all copies of a layer; each: of one of them"
@@ -39,18 +73,18 @@ class Tree:
 
     @checked()
     def text(self, depth: int | None = None) -> str:
-        """What `archspec tree` prints where nobody looks on."""
+        """Return the text that `archspec tree` prints into a pipe."""
         return plain([self.table(depth)])
 
     @checked()
     def html(self, depth: int | None = None) -> str:
-        """A table, a row for each module; every text is escaped."""
+        """Return a table with a row for each module; every text is escaped."""
         return f"<div>{modules_html(self.root, checked_depth(depth))}</div>"
 
     @checked()
     def as_json(self, depth: int | None = None) -> dict[str, Any]:
-        """Plain data, as `archspec tree --json` prints it."""
-        return _as_json(self.root, checked_depth(depth))
+        """Return plain data, as `archspec tree --json` prints it."""
+        return data_of(Module, _cut(self.root, checked_depth(depth)))
 
     def __str__(self) -> str:
         return self.text()
@@ -61,10 +95,9 @@ class Tree:
         return self.html()
 
 
-def _as_json(item: Item, depth: int | None, level: int = 0) -> dict[str, Any]:
-    found = item._asdict() | {"marks": list(item.marks)}
-    found = {"module" if name == "path" else name: value for name, value in found.items()}
-    del found["children"]
-    if depth is None or level < depth:
-        found["children"] = [_as_json(child, depth, level + 1) for child in item.children]
-    return found
+def _cut(item: Item, depth: int | None) -> dict[str, Any]:
+    """Return a module without the levels below a depth."""
+    if depth == 0:
+        return item._asdict() | {"module": item.path, "children": None}
+    deeper = None if depth is None else depth - 1
+    return item._asdict() | {"module": item.path, "children": [_cut(one, deeper) for one in item.children]}

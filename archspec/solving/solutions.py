@@ -12,12 +12,14 @@ from archspec.arguments import MODEL, TEXTS, checked
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
+from archspec.models.report import Record, data_of, fact
 from archspec.render.html import blocks_html
 from archspec.reports import Block, Table, plain
 from archspec.solving.laws import Optimum
 from archspec.specs.library import TRANSFORMERS_VERSION, Library
 from archspec.specs.records import SpecLibrary
 from archspec.sweeping.files import whole_file
+from archspec.tables.quantities import BUDGETS, QUANTITIES
 from archspec.terminal import number
 
 
@@ -69,6 +71,50 @@ class Solution(NamedTuple):
         return path
 
 
+class LawFacts(Record):
+    """the prediction of a scaling law"""
+
+    law: str = fact("its name, as --law takes it")
+    source: str = fact("the paper")
+    counts: str = fact("the quantity of its parameters", choices=("params", "non_embedding_params"))
+    compute: float = fact("training FLOPs")
+    params: int = fact("parameters that it predicts")
+    tokens: int = fact("training tokens that it predicts")
+
+
+class SolutionFacts(Record):
+    """a config"""
+
+    values: dict[str, int | float | str | bool | list[Any] | None] = fact(
+        "the fields that were chosen", kind="dict[str, int | float | str | bool | list | None]"
+    )
+    _sizes = {  # noqa: RUF012
+        name: fact(QUANTITIES[name].help, kind="int") for name in BUDGETS if name != "bytes"
+    }
+    bytes: int = fact("bytes of the parameters at --dtype, else at the config's dtype")
+    miss: float = fact("the largest relative distance from a target")
+    config: dict[str, Any] = fact("the complete config.json")
+    costs: dict[str, int] = fact(
+        "costs with a budget",
+        keys={
+            "training_flops": "training FLOPs on --tokens tokens",
+            "memory_bytes": "bytes of weights and KV cache of --memory",
+            **dict.fromkeys(("params", "non_embedding_params"), "parameters that the law counts"),
+            "tokens": "training tokens that the law predicts",
+        },
+    )
+    path: str | None = fact("the config.json that --out wrote, null without it")
+
+
+class SolutionsFacts(Record):
+    """Configs that meet a budget; `archspec.solve(config).as_json()`"""
+
+    law: LawFacts | None = fact("the prediction of a scaling law, null without --compute")
+    order: str = fact("how solutions are ranked, or empty")
+    solutions: list[SolutionFacts] = fact("the configs, the best first", least=1)
+    notes: list[str] = fact("constraints that keep solutions from the budget")
+
+
 class Solutions(list[Solution]):
     """Solutions, the best first, printed as a table.
 
@@ -109,12 +155,8 @@ class Solutions(list[Solution]):
     def as_json(self, paths: Sequence[str] = ()) -> dict[str, Any]:
         """Plain data, as `archspec solve --json` prints it; ``paths`` as in :meth:`blocks`."""
         written: Sequence[str | None] = paths or [None] * len(self)
-        return {
-            "law": self.law and self.law._asdict(),
-            "order": self.order,
-            "solutions": [one.as_json() | {"path": path} for one, path in zip(self, written, strict=False)],
-            "notes": self.notes,
-        }
+        found = [one.as_json() | {"path": path} for one, path in zip(self, written, strict=False)]
+        return data_of(SolutionsFacts, vars(self) | {"solutions": found})
 
     def __str__(self) -> str:
         return plain(self.blocks())

@@ -7,7 +7,7 @@ import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.errors import ArchspecError, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.extras import optional
@@ -53,35 +53,6 @@ class Report(NamedTuple):
         before = tuple(results)
         seconds = self.seconds + sum(result.seconds for result in before)
         return self._replace(results=(*before, *self.results), seconds=seconds)
-
-    def as_json(self) -> dict[str, Any]:
-        """The whole report as JSON values."""
-        return {
-            "versions": self.versions,
-            "samples": self.samples,
-            "seed": self.seed,
-            "seconds": round(self.seconds, 1),
-            "totals": {verdict: self.count(verdict) for verdict in ("exact", "wrong", "unavailable")},
-            "architectures": [
-                outcome_json(outcome) | {"seconds": round(seconds, 2)} for outcome, seconds in self.results
-            ],
-        }
-
-
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
-    """How an architecture did, as JSON values."""
-    return {
-        "architecture": outcome.architecture,
-        "model_type": outcome.model_type,
-        "verdict": outcome.verdict,
-        "compared": outcome.compared,
-        "refused_by_both": outcome.refused,
-        "refusals": dict(outcome.refusals),
-        "unavailable": outcome.unavailable,
-        "differences": [
-            difference._asdict() | {"places": list(difference.places)} for difference in outcome.differences
-        ],
-    }
 
 
 def run(

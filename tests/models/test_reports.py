@@ -39,7 +39,7 @@ def test_lint_is_true_where_something_is_wrong() -> None:
 
 
 def test_what_is_not_described_is_an_error() -> None:
-    with pytest.raises(archspec.ArchspecError, match="nothing that is described contains 'nonsense'"):
+    with pytest.raises(archspec.ArchspecError, match="no supported model type or class contains 'nonsense'"):
         archspec.catalogue("nonsense")
 
 

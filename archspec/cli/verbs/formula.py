@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from archspec.cli.command_line import Values
 from archspec.cli.run import load_model, option_named, pairs, print_idle_fields, print_json
 from archspec.errors import ArchspecError, FormulaError
+from archspec.models.report import data_of
 from archspec.render.notation import Glyph, own_glyphs
 from archspec.tables.axes import axes_of
 from archspec.terminal import say, table
@@ -29,6 +30,7 @@ def chosen_formula(args: Values) -> Formula:
 
 def run(args: Values) -> int:
     """Print the formula in the format and arrangement that the options choose."""
+    from archspec.models.parts import Parts
     from archspec.render.code.printer import LANGUAGES
     from archspec.render.formats import PLAIN, condition_note, format_formula, parts_table, program, typeset
 
@@ -48,11 +50,7 @@ def run(args: Values) -> int:
         print(parts_table(formula, parts, args.table, own, layout or PLAIN))
     elif args.json:
         approximate = {} if left is None else {"leading": left.as_json()}
-        values = [int(formula.number(part.expr)) for part in parts]
-        listed = [
-            {"part": part.label, "expression": str(part.expr), "value": value}
-            for part, value in zip(parts, values, strict=True)
-        ]
+        listed = Parts(formula, parts).as_json()
         found = formula.as_json(args.notation, _own_symbols(args))
         print_json({**found, **approximate, "parts": listed})
     elif layout is not None:
@@ -167,15 +165,15 @@ def _leading_notes(formula: Formula, left: Leading, args: Values, own: dict[str,
 
 
 def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph], layout: Layout | None) -> None:
+    from archspec.models.written import Piecewise
     from archspec.render.code.printer import LANGUAGES
     from archspec.render.formats import format_formula, typeset_cases
 
-    cases = formula.piecewise()
     if args.json:
-        rows = [{"flags": f, "expression": str(case.expr), "value": case.evaluate()} for f, case in cases]
-        names = ("architecture", "model_type", "quantity")
-        print_json({**{name: getattr(formula, name) for name in names}, "cases": rows})
-    elif layout is not None:
+        print_json(data_of(Piecewise, formula))
+        return
+    cases = formula.piecewise()
+    if layout is not None:
         print(typeset_cases(formula, cases, own, layout))
     else:
         for flags, case in cases:

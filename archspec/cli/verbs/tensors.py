@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from archspec.cli.command_line import Values
 from archspec.cli.run import load_model, print_idle_fields, print_json
+from archspec.models.report import data_of
+from archspec.models.tree import Tensors
 from archspec.terminal import number, table
 from archspec.typing_light import TYPE_CHECKING
 
@@ -16,10 +18,7 @@ def run(args: Values) -> int:
     print_idle_fields(model)
     found = model.tensors()
     if args.json:
-        keys = ("name", "shape", "numel", "kind", "trainable", "tied_to")
-        listed = [{key: getattr(tensor, key) for key in keys} for tensor in found]
-        named = {"architecture": model.architecture, "model_type": model.model_type}
-        print_json({**named, "tensors": listed})
+        print_json(data_of(Tensors, model))
         return 0
     rows = [(t.name, str(t.shape), number(t.numel), ", ".join(marks(t))) for t in found]
     parameters = sum(t.kind == "parameter" for t in found)
