@@ -14,10 +14,7 @@ from archspec.terminal import number, share
 from archspec.tree.overview import Part, every_row, overview, rows
 from archspec.tree.tensors import Tensor
 from archspec.tree.ties import tie_notes, tied_json
-from archspec.typing_light import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from archspec.models.model import Model
+from archspec.typing_light import Any
 
 
 class Module(Record):
@@ -98,7 +95,7 @@ class Counts(Report):
 
     def __init__(
         self,
-        model: Model,
+        model: Any,
         tensors: list[Tensor],
         quantities: dict[str, int],
         dtype: str | None,
