@@ -16,7 +16,7 @@ _RECORDS = {  # verb -> module and records; several for documents of several kin
     "count": "archspec.models.counts:Counts",
     "tree": "archspec.models.tree:Module",
     "tensors": "archspec.models.tree:Tensors",
-    "formula": "archspec.models.written:WrittenFormula,Piecewise",
+    "formula": "archspec.models.parts:WrittenFormula,Piecewise",
     "flops": "archspec.models.calls:Flops",
     "cache": "archspec.models.calls:Cache",
     "memory": "archspec.models.memory:Memory,Training",

@@ -10,9 +10,8 @@ from archspec.configs.origin import merge_overrides
 from archspec.errors import FormulaError
 from archspec.models.elsewhere import Branch, Branches, Source
 from archspec.models.fields import Sensitivities, entering
-from archspec.models.parts import Excerpt, Leading, Parts
+from archspec.models.parts import Excerpt, Leading, Parts, Written, WrittenFormula
 from archspec.models.report import data_of
-from archspec.models.written import Written, WrittenFormula
 from archspec.render.arrangements import arrangement, collect_powers
 from archspec.render.assumptions import parse_assumptions, piecewise
 from archspec.render.code.conditions import prepare

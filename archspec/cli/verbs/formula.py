@@ -165,7 +165,7 @@ def _leading_notes(formula: Formula, left: Leading, args: Values, own: dict[str,
 
 
 def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph], layout: Layout | None) -> None:
-    from archspec.models.written import Piecewise
+    from archspec.models.parts import Piecewise
     from archspec.render.code.printer import LANGUAGES
     from archspec.render.formats import format_formula, typeset_cases
 
