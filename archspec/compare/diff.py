@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.arguments import takes
 from archspec.compare.alignment import KINDS, Alignment, aligned
@@ -31,8 +31,16 @@ if TYPE_CHECKING:
 _COSTS = {"flops": "FLOPs", "cache_elements": "cache elements"}
 
 
-class CostChange(Record):
-    """One cost of the same call of both models"""
+class CostChange(NamedTuple):
+    """One cost of the same call of both models."""
+
+    quantity: str
+    before: int
+    after: int
+
+
+class CostFacts(Record):
+    """a cost of the call"""
 
     quantity: str = fact("the cost", choices=tuple(_COSTS))
     before: int = fact("of A")
@@ -100,7 +108,7 @@ class Diff(Report):
         "fields of both configs whose values differ", kind="dict[str, BothValues]"
     )
     costs: tuple[CostChange, ...] = fact(
-        "costs of the call of --tokens; empty without it", kind="list[CostChange]"
+        "costs of the call of --tokens; empty without it", kind="list[CostFacts]"
     )
     notes: list[str] = fact(EXCESS)
 
