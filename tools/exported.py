@@ -21,9 +21,8 @@ from archspec.reference import (
     model_class,
     versions,
 )
-from archspec.specs.exported import FILE
+from archspec.specs.exported import ACTIVATIONS, FILE
 from archspec.specs.files import folder
-from archspec.specs.layer_types import ACTIVATIONS
 from archspec.specs.library import shipped
 from archspec.verifying.generate.sampling import Sampler
 

@@ -12,7 +12,7 @@ from archspec.language.domain import Exact
 from archspec.language.expression import SEEN, Expression
 from archspec.language.trees import calls
 from archspec.language.values import MAX_INT, describe, fits, has_negative, here, kind_of, numbers, shown
-from archspec.specs.layer_types import ACTIVATIONS, ALLOWED, renamed
+from archspec.specs.exported import ACTIVATIONS, ALLOWED, renamed
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NamedTuple
 

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from archspec.errors import ArchspecError, FormulaError, Source, SpecError, printable
+from archspec.errors import ArchspecError, FormulaError, SpecError, printable
 from archspec.language.yaml_reader import Mapping as YamlMapping
 from archspec.language.yaml_reader import Scalar, Sequence, parse
-from archspec.specs.files import NOTATION, compiled
+from archspec.specs.files import NOTATION
+from archspec.specs.files import read as read_file
 from archspec.specs.library import shipped
 
 # Formats of formulas; `sql` is DuckDB's, `spark` Spark's.
@@ -110,10 +111,10 @@ def entries(path: str) -> tuple[Entry, ...]:
     `name: {role, fields}`; :class:`FormulaError` for a file that cannot be read.
     """
     try:
-        text, tree = compiled().read(path)
+        source, document = read_file(path)
     except ArchspecError as error:
         raise FormulaError(f"the notation cannot be read: {error}") from None
-    root = parse(Source(path, text), tree)
+    root = document or parse(source)
     if not isinstance(root, YamlMapping):
         raise SpecError("a notation is a mapping of symbols", root.place, help=_HELP)
     found = []

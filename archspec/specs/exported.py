@@ -1,7 +1,8 @@
-"""The model types, classes and fields of transformers, supported or not: `transformers.json`.
+"""The model types, classes and fields of transformers, and texts in configs that it knows.
 
-`python -m tools.exported` writes it. With it, a message can distinguish an unsupported class, or a field
-without effect, from an unknown one. Former fields of many model types are in `former_fields.json`.
+`python -m tools.exported` writes `transformers.json`. With it, messages distinguish an unsupported class, or
+a field without effect, from an unknown one. Former fields of many model types are in `former_fields.json`.
+Layer types and activations: transformers/configuration_utils.py, transformers/activations.py.
 """
 
 from __future__ import annotations
@@ -15,7 +16,24 @@ from archspec.specs.library import shipped
 from archspec.typing_light import Any, NamedTuple
 
 FILE = "transformers.json"
-FORMER = "former_fields.json"
+_RENAMED = {
+    "mamba": "linear_attention",
+    "attention": "full_attention",
+    "deepseek_sparse_attention": "indexed_attention",
+    "qwen_sparse_attention": "indexed_attention",
+}
+_LAYER_TYPES = (
+    "full_attention sliding_attention chunked_attention window_attention indexed_attention "
+    "compressed_sparse_attention heavily_compressed_attention minimax_m3_sparse conv moe hybrid "
+    "hybrid_sliding reference_sliding_attention linear_attention"
+)
+ALLOWED = {"layer_types": tuple(_LAYER_TYPES.split()), "mlp_layer_types": ("sparse", "dense")}
+_ACTIVATIONS = (
+    "gelu gelu_10 gelu_accurate gelu_fast gelu_new gelu_python gelu_python_tanh gelu_pytorch_tanh hardswish "
+    "laplace leaky_relu linear mish prelu quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh "
+    "xielu"
+)
+ACTIVATIONS = frozenset(_ACTIVATIONS.split())
 
 
 class Class(NamedTuple):
@@ -48,7 +66,7 @@ def exported() -> dict[str, ModelType]:
     ('llama4_text', ('hidden_act',))
     """
     found = {}
-    for name, line in _read(FILE)["types"].items():
+    for name, line in _read(FILE).get("types", {}).items():
         classes = {
             one: Class(tuple(of["auto"]), of.get("reads", name)) for one, of in line["classes"].items()
         }
@@ -73,7 +91,7 @@ def former_fields(model_type: str) -> dict[str, str]:
     ('n_positions', True)
     """
     now, found = config_fields(model_type), dict[str, str]()
-    for group in _read(FORMER).get("groups", ()):
+    for group in _read("former_fields.json").get("groups", ()):
         if group.get("with") in (None, *now):
             found |= group["fields"]
     if shipped().has(model_type):
@@ -81,11 +99,22 @@ def former_fields(model_type: str) -> dict[str, str]:
     return {name: instead for name, instead in found.items() if name not in now}
 
 
+def renamed(listed: Any) -> Any:
+    """Return a list of layer types by their current names; any other value unchanged.
+
+    >>> renamed(["mamba", "attention", "conv"])
+    ['linear_attention', 'full_attention', 'conv']
+    """
+    if not isinstance(listed, list | tuple):
+        return listed
+    return [_RENAMED.get(item, item) if isinstance(item, str) else item for item in listed]
+
+
 @cache
 def _read(name: str) -> Any:
-    """Return the content of a file of the package; one without model types if it is missing."""
+    """Return the content of a file of the package; nothing if it is missing."""
     path = os.path.join(folder(), name)
     if not os.path.isfile(path):
-        return {"types": {}}
+        return {}
     with open(path, encoding="utf-8") as file:
         return json.load(file)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from archspec.errors import Source, SpecError
-from archspec.language.yaml_reader import Node, Tree, compact, parse, text_of
+from archspec.language.yaml_reader import Node, compact, parse, text_of
 from archspec.typing_light import Any
 
 COMPILED = "specs.json"
@@ -61,35 +61,35 @@ class Compiled:
 
     def paths(self) -> list[str]:
         """Return the YAML files that this file stands for."""
-        names = [*self.index()] if self.alone else []
-        return [os.path.join(self.directory, *f"{name}.yaml".split("/")) for name in names]
+        return [_path(self.directory, name) for name in self.index()] if self.alone else []
 
     def stands_for(self, path: str) -> bool:
         """Return True for a YAML file that is only here."""
-        return self.alone and bool(self._line(self._name(path)))
+        return self.alone and bool(self._line(path))
 
-    def read(self, path: str) -> tuple[str, Tree | None]:
-        """Return the text of a file, and its tree unless the text is not the compiled one.
+    def read(self, path: str) -> tuple[Source, Node | None]:
+        """Return a YAML file, and its document unless its text is not the compiled one.
 
         Errors: those of :func:`archspec.language.yaml_reader.text_of`.
         """
-        line = self._line(self._name(path))
+        line = self._line(path)
         if self.alone and line:
             text, tree = json.loads(line)
-            return text, tree
-        text, head = (written := text_of(path)), _head(written)
-        return text, json.loads(line[len(head) : -1]) if line.startswith(head) else None
+        else:
+            text = text_of(path)
+            head = b"[" + json.dumps(text).encode() + b", "
+            tree = json.loads(line[len(head) : -1]) if line.startswith(head) else None
+        source = Source(shown_path(path), text)
+        return source, None if tree is None else parse(source, tree)
 
     def changed(self, paths: Iterable[str]) -> set[str]:
         """Return the files whose text is not the compiled one, by the checksums in the index."""
-        if self.alone:
-            return set()
         index = self.index()
-        return {path for path in paths if index[self._name(path)][2] != _checksum(path)}
+        return {path for path in paths if not self.alone and index[self._name(path)][2] != _checksum(path)}
 
-    def _line(self, name: str) -> bytes:
+    def _line(self, path: str) -> bytes:
         """Return the JSON of one file; nothing if it is not here. The lines are sorted by name."""
-        key = f'"{name}": '.encode()
+        key = f'"{self._name(path)}": '.encode()
         low, high = self._specs + len(_SPECS), len(self._content)
         while low < high:
             start = self._content.rfind(b"\n", low - 1, (low + high) // 2) + 1
@@ -105,9 +105,8 @@ class Compiled:
         return inside.replace(os.sep, "/").removesuffix(".yaml") if inside != path else ""
 
 
-def _head(text: str) -> bytes:
-    """Return the beginning of the line of a text."""
-    return b"[" + json.dumps(text).encode() + b", "
+def _path(directory: str, name: str) -> str:
+    return os.path.join(directory, *f"{name}.yaml".split("/"))
 
 
 def _checksum(path: str) -> int:
@@ -128,10 +127,9 @@ def compiled() -> Compiled:
 
 def compiled_text(directory: str, index: Index) -> str:
     """Return the compiled file of a directory of YAML files; checksums are added to the ``index``."""
-    names = sorted([*index, *(name.removesuffix(".yaml") for name in NOT_SPECS)])
     rows, entries = [], []
-    for name in names:
-        path = os.path.join(directory, *f"{name}.yaml".split("/"))
+    for name in sorted([*index, *(name.removesuffix(".yaml") for name in NOT_SPECS)]):
+        path = _path(directory, name)
         source = Source(shown_path(path), text_of(path))
         tree = json.dumps(compact(source), separators=(",", ":"))
         rows.append(f"{json.dumps(name)}: [{json.dumps(source.text)}, {tree}]")
@@ -147,13 +145,11 @@ def is_file(path: str) -> bool:
 
 
 def read(path: str) -> tuple[Source, Node | None]:
-    """Return a YAML file as messages name it, and its document if that is compiled.
+    """Return a YAML file, and its document if that is compiled.
 
     Errors: :class:`ArchspecError` for a file that cannot be read.
     """
-    text, tree = compiled().read(path)
-    source = Source(shown_path(path), text)
-    return source, None if tree is None else parse(source, tree)
+    return compiled().read(path)
 
 
 def listed(folders: Sequence[str]) -> dict[str, str]:
@@ -170,13 +166,13 @@ def listed(folders: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def first(name: str, folders: Sequence[str]) -> str:
+def first(name: str, folders: Iterable[str]) -> str:
     """Return the path of a spec in the first directory that has one, or an empty text."""
-    paths = (os.path.join(folder, name + ".yaml") for folder in folders)
-    return next((path for path in paths if _SAFE_PATH.match(name) and is_file(path)), "")
+    paths = (os.path.join(folder, name + ".yaml") for folder in folders if _SAFE_PATH.match(name))
+    return next(filter(is_file, paths), "")
 
 
-def spec_file(model_type: str, folders: Sequence[str]) -> str:
+def spec_file(model_type: str, folders: Iterable[str]) -> str:
     """Return the path of a model type's spec in the first directory that has one, or an empty text."""
     return "" if "/" in model_type or f"{model_type}.yaml" in NOT_SPECS else first(model_type, folders)
 

@@ -23,8 +23,7 @@ _FURTHER = ("masked", "static", "working_set")
 class Entry(NamedTuple):
     """The index entry of a spec file: a model type's, or a shared part's.
 
-    ``needs`` are the files that it extends or uses, and those of the model types that its sub-configs have by
-    default.
+    ``needs`` are the files that it extends or uses, and those of its sub-configs' default model types.
     """
 
     architectures: tuple[str, ...] = ()
@@ -53,9 +52,8 @@ class CostRecord(NamedTuple):
         """Return why the costs of a class, or of its ``training``, are not reported; None if they are."""
         if architecture not in self.exact:
             return self.gaps.get(architecture, _UNVALIDATED)
-        if training and architecture not in self.training:
-            return "its gradients were not validated against torch"
-        return None
+        is_gap = training and architecture not in self.training
+        return "its gradients were not validated against torch" if is_gap else None
 
     def activations_gap(self, architecture: str, kind: str) -> str | None:
         """Return why a class's activations in a kind of training are not reported; None if they are."""
@@ -73,10 +71,9 @@ def recorded_costs(path: str) -> dict[str, CostRecord]:
         return {}
     with open(path, encoding="utf-8") as file:
         lines: dict[str, dict[str, Any]] = json.load(file)["types"]
-    known = CostRecord._fields
+    fields = CostRecord._fields
     return {
-        name: CostRecord(**{key: value for key, value in line.items() if key in known})
-        for name, line in lines.items()
+        name: CostRecord(**{key: line[key] for key in fields if key in line}) for name, line in lines.items()
     }
 
 
@@ -88,12 +85,11 @@ def entries(
     Entries of the compiled index, or another ``index``, are used while their files, and the files that these
     need, are unchanged. ``files`` has the path of each name; ``load`` parses one.
     """
-    shipped = compiled()
-    lines = shipped.index() if index is None else index
+    lines = compiled().index() if index is None else index
     known = {name.rpartition("/")[2]: Entry(*map(tuple, line[:2])) for name, line in lines.items()}
     start = folder() + os.sep
     indexed = {name: path for name, path in files.items() if name in known and path.startswith(start)}
-    changed = shipped.changed(indexed.values())
+    changed = compiled().changed(indexed.values())
     other = {name for name, path in files.items() if name not in indexed or path in changed}
     for name in dependents(other, known) & files.keys():
         try:
@@ -101,6 +97,13 @@ def entries(
         except ArchspecError:  # not well formed: keep the old entry
             known.setdefault(name, Entry())
     return {name: known[name] for name in files}
+
+
+def _entry(spec: Spec) -> Entry:
+    needs = {one.rpartition("/")[2] for one in (spec.extends, *spec.uses) if one}
+    calls = (field.sub_config for field in spec.fields.values())
+    needs |= {model_type for call in calls if call for model_type in model_types(call)}
+    return Entry(spec.architectures, tuple(sorted(needs)))
 
 
 def dependents(names: set[str], found: Entries) -> set[str]:
@@ -120,7 +123,7 @@ def whole_digests(
     """
     import hashlib  # takes longer to import than a count does
 
-    contents = {name: counted_content(path) for name, path in files.items()}
+    contents = {name: _counted_content(path) for name, path in files.items()}
     whole = {}
     for name in found:
         needed = {name}
@@ -132,7 +135,7 @@ def whole_digests(
     return whole
 
 
-def counted_content(path: str) -> str:
+def _counted_content(path: str) -> str:
     """Return the keys of a spec that counts and costs depend on, as text; nothing for a wrong file."""
     try:
         source, document = read(path)
@@ -145,17 +148,10 @@ def counted_content(path: str) -> str:
 
 
 def plain(node: Node) -> Any:
-    """Return a YAML node as plain data: what it says, without where."""
+    """Return a YAML node as plain data, without places."""
     if isinstance(node, Scalar):
         text = " ".join(node.text.split())
         return [text] if node.quoted else text
     if isinstance(node, Sequence):
         return {"items": [plain(item) for item in node.items]}
     return {key: plain(value) for key, value in node.items.items()}
-
-
-def _entry(spec: Spec) -> Entry:
-    needs = {one.rpartition("/")[2] for one in (spec.extends, *spec.uses) if one}
-    calls = (field.sub_config for field in spec.fields.values())
-    needs |= {model_type for call in calls if call for model_type in model_types(call)}
-    return Entry(spec.architectures, tuple(sorted(needs)))

@@ -1,17 +1,19 @@
-"""`extends:` of a spec and of a module: what comes from the parent, then what is its own."""
+"""`extends:` of a spec and of a module: first the parent's parts, then its own."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
 
-from archspec.errors import Problem, did_you_mean
+from archspec.errors import Problem, SpecError, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee
 from archspec.specs.records import OWN_KEYS, Body, Module, Spec, cost_expressions, leaves
 from archspec.specs.torch_layers import LEAVES
+from archspec.typing_light import NoReturn
 
 _HELP = "write Name() or Name(argument) of a module that lists its attributes"
+_DEEPEST = 20  # calls that stand for one another's modules
 
 
 def take_shared(used: Spec, spec: Spec) -> dict[str, Module]:
@@ -23,11 +25,9 @@ def take_shared(used: Spec, spec: Spec) -> dict[str, Module]:
 
 
 def inherit(parent: Spec, spec: Spec) -> Spec:
-    """Add the parent's fields, and its modules under the child's prefix; calls follow by ``renames``."""
-    spec.attribute_map.update(parent.attribute_map)
-    spec.fields.update(parent.fields)
-    spec.fixed.update(parent.fixed)
-    spec.readonly.update(parent.readonly)
+    """Add the parent's fields, and its modules under the child's prefix; ``renames`` has their new names."""
+    for group in ("attribute_map", "fields", "fixed", "readonly"):
+        getattr(spec, group).update(getattr(parent, group))
     for name, module in parent.modules.items():
         new = name
         if module.home == parent.model_type:
@@ -48,7 +48,7 @@ def inherit(parent: Spec, spec: Spec) -> Spec:
 
 
 def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
-    """Return a module with some attributes under other names, also in the paths of its ties."""
+    """Return a module with some attributes renamed, also in the paths of its ties."""
 
     def path(text: str) -> str:
         return ".".join(attributes.get(part, part) for part in text.split("."))
@@ -69,26 +69,23 @@ class Inheritance:
 
     def __init__(self, own: Mapping[str, Module], bases: Mapping[str, Expression], inherited: Spec) -> None:
         self.own, self.bases, self.inherited = own, bases, inherited
-        self.problems: list[Problem] = []
 
-    def modules(self) -> dict[str, Module]:
-        """Every module of the file, whole; what cannot be merged stays as it is and is in ``problems``."""
-        return {name: self._merged(module, ()) for name, module in self.own.items()}
-
-    def _merged(self, module: Module, trail: tuple[str, ...]) -> Module:
+    def merge(self, module: Module, trail: tuple[str, ...] = ()) -> Module:
+        """Return a module with its bases. Errors: :class:`SpecError` for a base that does not fit."""
         call = self.bases.get(module.name)
         if call is None or not isinstance(module.body, dict):
             return module
         if module.name in trail:
-            return self._fail(module, call, f"{module.name} extends itself", "break the circle")
+            _fail(module, call, f"{module.name} extends itself", "break the circle")
         if _is_layer(call.tree):
             return module._replace(layer=call)
-        base = self._spread(module, call, (*trail, module.name))
-        if base is None or not isinstance(base.body, dict):
-            return module
-        ties = {tie.target: tie for tie in (*base.ties, *module.ties)}
-        where = {name: value for name, value in base.where.items() if name not in module.parameters}
+        base = self._base(module, call, (*trail, module.name))
+        assert isinstance(base.body, dict)
         body = {**base.body, **module.body}
+        runs = {name: runs for name, runs in base.runs.items() if _is_built(body.get(name))}
+        where = {name: value for name, value in base.where.items() if name not in module.parameters}
+        ties = {tie.target: tie for tie in (*base.ties, *module.ties)}
+        has_cache = module.cache != {} or module.returned
         merged = module._replace(
             body=body,
             where={**where, **module.where},
@@ -96,77 +93,67 @@ class Inheritance:
             ties=tuple(ties.values()),
             layer=base.layer,
             output_embeddings=module.output_embeddings or base.output_embeddings,
-            runs={
-                **{name: runs for name, runs in base.runs.items() if _built(body.get(name))},
-                **module.runs,
-            },
+            runs={**runs, **module.runs},
             ops=module.ops or base.ops,
-            cache=base.cache if module.cache == {} and not module.returned else module.cache,
-            returned=module.returned or (base.returned and module.cache == {}),
+            cache=module.cache if has_cache else base.cache,
+            returned=module.returned or (base.returned and not has_cache),
             saves={**base.saves, **module.saves},
         )
-        needed = _used(merged) | module.where.keys()  # what only a replaced attribute needed goes with it
+        needed = _used_names(merged) | module.where.keys()  # names that only a replaced attribute used go
         return merged._replace(where={name: v for name, v in merged.where.items() if name in needed})
 
-    def _spread(self, module: Module, call: Expression, trail: tuple[str, ...]) -> Module | None:
-        """The base that a call names, its parameters among its local names, whose body is a mapping."""
+    def _base(self, module: Module, call: Expression, trail: tuple[str, ...]) -> Module:
+        """Return the base that a call names, with its arguments as local names and a mapping as its body."""
         name = callee(call.tree)
         if not name:
-            self._fail(module, call, f"{call.text} is not a call of a module", _HELP)
-            return None
-        base = self._find(name, module, trail)
+            _fail(module, call, f"{call.text} is not a call of a module", _HELP)
+        if name in self.own and name != module.name:
+            base: Module | None = self.merge(self.own[name], trail)
+        else:
+            base = self.inherited.module(name)
         if base is None:
             known = [*self.own, *self.inherited.modules, *self.inherited.renames]
-            self._fail(module, call, f"{name} is not defined", did_you_mean(name, known) or _HELP)
-            return None
-        where = self._arguments(module, base, call)
-        if isinstance(base.body, Expression):
-            inner = self._spread(base, base.body, (*trail, base.name)) if len(trail) < 20 else None
-            if inner is None:
-                return None
+            _fail(module, call, f"{name} is not defined", did_you_mean(name, known) or _HELP)
+        where = _arguments(module, base, call)
+        if isinstance(base.body, Expression) and len(trail) < _DEEPEST:
+            inner = self._base(base, base.body, (*trail, base.name))
             require = (*base.require, *inner.require)
             base = inner._replace(where={**inner.where, **base.where}, require=require)
         elif not isinstance(base.body, dict):
-            self._fail(module, call, f"{base.name} is a list, not a mapping of attributes", _HELP)
-            return None
+            _fail(module, call, f"{base.name} is not a mapping of attributes", _HELP)
         return base._replace(where={**base.where, **where})
 
-    def _find(self, name: str, module: Module, trail: tuple[str, ...]) -> Module | None:
-        if name in self.own and name != module.name:
-            return self._merged(self.own[name], trail)
-        return self.inherited.module(name)
 
-    def _arguments(self, module: Module, base: Module, call: Expression) -> dict[str, Expression]:
-        """The base's parameters as local names; one that is handed on under its own name needs none."""
-        tree = call.tree
-        assert isinstance(tree, ast.Call)
-        help_ = f"parameters: {', '.join(base.parameters)}"
-        given = dict(zip(base.parameters, tree.args, strict=False))
-        for keyword in tree.keywords:
-            if keyword.arg is None or keyword.arg not in base.parameters or keyword.arg in given:
-                self._fail(module, call, f"{keyword.arg or '**'} is not a parameter of {base.name}", help_)
-            else:
-                given[keyword.arg] = keyword.value
-        if len(tree.args) > len(base.parameters):
-            counts = f"takes {len(base.parameters)} arguments, {len(tree.args)} are given"
-            self._fail(module, call, f"{base.name} {counts}", help_)
-        where: dict[str, Expression] = {}
-        for name, default in base.parameters.items():
-            node = given.get(name)
-            if node is None and default is None:
-                self._fail(module, call, f"{base.name} needs {name}", help_)
-            elif node is None and default is not None:
-                where[name] = default
-            elif node is not None and not (isinstance(node, ast.Name) and node.id == name):
-                where[name] = call._replace(tree=node)
-                if name in module.parameters:
-                    message = f"{name} is a parameter of {module.name}, and another one of {base.name}"
-                    self._fail(module, call, message, f"hand it on as {name}, or give it another name")
-        return where
+def _arguments(module: Module, base: Module, call: Expression) -> dict[str, Expression]:
+    """Return the base's parameters as local names, without those that keep their name."""
+    tree = call.tree
+    assert isinstance(tree, ast.Call)
+    help_ = f"parameters: {', '.join(base.parameters)}"
+    given = dict(zip(base.parameters, tree.args, strict=False))
+    for keyword in tree.keywords:
+        if keyword.arg is None or keyword.arg not in base.parameters or keyword.arg in given:
+            _fail(module, call, f"{keyword.arg or '**'} is not a parameter of {base.name}", help_)
+        given[keyword.arg] = keyword.value
+    if len(tree.args) > len(base.parameters):
+        counts = f"takes {len(base.parameters)} arguments, {len(tree.args)} are given"
+        _fail(module, call, f"{base.name} {counts}", help_)
+    where: dict[str, Expression] = {}
+    for name, default in base.parameters.items():
+        node = given.get(name)
+        if node is None and default is None:
+            _fail(module, call, f"{base.name} needs {name}", help_)
+        elif node is None and default is not None:
+            where[name] = default
+        elif node is not None and not (isinstance(node, ast.Name) and node.id == name):
+            where[name] = call._replace(tree=node)
+            if name in module.parameters:
+                message = f"{name} is a parameter of {module.name}, and another one of {base.name}"
+                _fail(module, call, message, f"hand it on as {name}, or give it another name")
+    return where
 
-    def _fail(self, module: Module, call: Expression, message: str, help_: str) -> Module:
-        self.problems.append(Problem(message, call.place, f"{module.name}.extends", help_))
-        return module
+
+def _fail(module: Module, call: Expression, message: str, help_: str) -> NoReturn:
+    raise SpecError(Problem(message, call.place, f"{module.name}.extends", help_))
 
 
 def _is_layer(tree: ast.expr) -> bool:
@@ -176,13 +163,13 @@ def _is_layer(tree: ast.expr) -> bool:
     return callee(tree) in LEAVES
 
 
-def _built(part: Body | None) -> bool:
+def _is_built(part: Body | None) -> bool:
     """Return True for an attribute that exists and is not removed by `None`."""
     return part is not None and not (isinstance(part, Expression) and part.text == "None")
 
 
-def _used(module: Module) -> set[str]:
-    """The names that a module's attributes, conditions and ties read, through its local names."""
+def _used_names(module: Module) -> set[str]:
+    """Return the names that a module's attributes, conditions and ties read, through its local names."""
     own = (module.layer, module.output_embeddings, *(tie.turns for tie in module.ties))
     pending = [*leaves(module.body), *module.require, *(one for one in own if one is not None)]
     pending += cost_expressions(module)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from archspec.errors import (
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 TRANSFORMERS_VERSION = "5.24.0"  # which the specs describe
 COSTS = "costs.json"  # the classes whose costs are validated
 LIST_HELP = "archspec list shows the supported models"
-Beyond = Callable[[], Sequence[str]]  # directories to search for names that are not found before
-
-
-@cache
-def shipped() -> Library:
-    """Return the library of the shipped specs."""
-    return Library(folder())
 
 
 class Library:
@@ -42,15 +35,16 @@ class Library:
     first searched in its directory. ``beyond`` returns directories that are searched last.
     """
 
-    def __init__(self, *folders: str, beyond: Beyond | None = None) -> None:
+    def __init__(self, *folders: str, beyond: Callable[[], Sequence[str]] | None = None) -> None:
         self.folders, self.beyond = folders, beyond
+        self._base: Library | None = None
         self._specs: dict[str, Spec] = {}
         self._parsed: dict[str, Spec] = {}  # by file: what several specs extend or use is parsed once
         self._index: dict[str, tuple[str, ...]] = {}
         self._entries: dict[str, Entry] = {}  # those that the index was made of
         self._contractions: dict[str, Contraction] = {}
-        self._costs: dict[str, dict[str, CostRecord]] = {}  # folder -> what it records, by model type
-        self.unread: list[Problem] = []  # what is wrong with files that were looked through for a class
+        self._costs: dict[str, dict[str, CostRecord]] = {}  # folder -> its records, by model type
+        self.unread: list[Problem] = []  # problems of files that were searched for a class
 
     @property
     def folder(self) -> str:
@@ -73,14 +67,13 @@ class Library:
         """Add the directories that are searched last; return True if there are any."""
         beyond, self.beyond = self.beyond, None
         more = tuple(beyond()) if beyond else ()
-        self.folders += more
         if more:
-            self._index = {}
+            self.folders, self._index = (*self.folders, *more), {}
         return bool(more)
 
     def files(self) -> dict[str, str]:
         """Return the path of each file, by model type or name of a shared part."""
-        return listed(self._every_folder())
+        return listed([*self.folders, *_shared(self.folders)])
 
     def load(self, model_type: str) -> Spec:
         """Return the spec of a model type.
@@ -89,7 +82,14 @@ class Library:
         :class:`SpecError` for a file that is wrong.
         """
         if model_type not in self._specs:
-            self._specs[model_type] = self._read(self._path(model_type), (), self._parsed)
+            if self._base:
+                spec = self._base.load(model_type)._replace(library=self)
+            elif self.has(model_type):
+                spec = self._read(spec_file(model_type, self.folders), (), self._parsed)
+            else:
+                help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
+                raise UnknownArchitectureError(f"unknown model type {model_type!r}", help=help_)
+            self._specs[model_type] = spec
         return self._specs[model_type]
 
     def load_file(self, path: str) -> Spec:
@@ -97,16 +97,19 @@ class Library:
         return self._read(path, (), {})
 
     def with_spec(self, spec: Spec) -> Library:
-        """Return this library with another spec for one model type."""
-        return _Changed(self, spec)
+        """Return this library with another spec for one model type, which the other specs find."""
+        other = Library(*self.folders, beyond=self.beyond)
+        other._base = self
+        other._specs[spec.model_type] = spec._replace(library=other)
+        return other
 
     def contractions(self) -> dict[str, Contraction]:
         """Return the products that `ops:` may name."""
         from archspec.specs.module_parser import contractions
 
         if not self._contractions:
-            path = next(p for f in self.folders if is_file(p := os.path.join(f, CONTRACTIONS)))
-            self._contractions = contractions(*read(path))
+            paths = (os.path.join(one, CONTRACTIONS) for one in self.folders)
+            self._contractions = contractions(*read(next(filter(is_file, paths))))
         return self._contractions
 
     def costs(self, model_type: str) -> CostRecord:
@@ -179,71 +182,56 @@ class Library:
             help_ = did_you_mean(architecture, [*self.index(), *self.model_types()]) or LIST_HELP
             missing = Problem(f"unknown architecture {architecture!r}", help=help_)
             raise UnknownArchitectureError([missing, *self.unread])
-        folder = next(one for one in self.folders if any(spec_file(name, [one]) for name in types))
-        types = tuple(name for name in types if spec_file(name, [folder]))
-        if len(types) == 1:
-            return types[0]
+        by_folder = ([name for name in types if spec_file(name, [one])] for one in self.folders)
+        candidates = next(filter(None, by_folder))
+        if len(candidates) == 1:
+            return candidates[0]
         found, lower = self._entries, architecture.lower()
-        named = [name for name in types if lower.startswith(camel_case(name).lower())]
-        needed = [name for name in types if all(name in (other, *found[other].needs) for other in types)]
+        named = [name for name in candidates if lower.startswith(camel_case(name).lower())]
+        needed = [name for name in candidates if all(name in (one, *found[one].needs) for one in candidates)]
         if not named and not needed:
-            message = f"{architecture} belongs to several model types: {', '.join(types)}"
+            message = f"{architecture} belongs to several model types: {', '.join(candidates)}"
             raise UnknownArchitectureError(message, help="give a config with model_type")
         return max(named, key=len) if named else needed[0]
-
-    def _path(self, model_type: str) -> str:
-        """Return the path of a model type's file. Errors: :class:`UnknownArchitectureError`."""
-        if not self.has(model_type):
-            help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
-            raise UnknownArchitectureError(f"unknown model type {model_type!r}", help=help_)
-        return spec_file(model_type, self.folders)
 
     def _read(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
         """Return the spec of a file, which is ``parsed`` once.
 
         ``trail`` are the files that extend or use it: a circle is refused.
         """
-        if path not in parsed:
-            parsed[path] = self._parse(path, trail, parsed)
-        return parsed[path]
 
-    def _parse(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
-        source, document = read(path)
-        trail = (*trail, os.path.realpath(path))
-
-        def named(name: str, place: Place) -> Spec:
-            found = self._named(name, path)
+        def load(name: str, place: Place) -> Spec:
+            found = self._find(name, path)
             if not found:
                 help_ = did_you_mean(name, self.model_types())
                 raise SpecError(f"the spec {name!r} does not exist", place, help=help_)
-            if os.path.realpath(found) in trail:
+            if os.path.realpath(found) in inner:
                 raise SpecError(f"{name} is extended or used in a circle", place, help="break the circle")
-            return self._read(found, trail, parsed)
+            return self._read(found, inner, parsed)
 
-        return parse_spec(source, named, self, document)
+        if path not in parsed:
+            source, document = read(path)
+            inner = (*trail, os.path.realpath(path))
+            parsed[path] = parse_spec(source, load, self, document)
+        return parsed[path]
 
-    def _named(self, name: str, path: str) -> str:
+    def _find(self, name: str, path: str) -> str:
         """Return the path of a spec that another one names, or an empty text; its directory comes first."""
         home = os.path.dirname(path)
         home = os.path.dirname(home) if os.path.basename(home) == "shared" else home
-        folders = dict.fromkeys((home, os.path.join(home, "shared"), *self._every_folder()))
-        paths = {one: os.path.abspath(os.path.join(one, name + ".yaml")) for one in folders}
-        found = first(name, [one for one in folders if paths[one] != os.path.abspath(path)])
-        return self._named(name, path) if not found and self.widen() else found
+        own = os.path.abspath(path)
+        every = (home, *_shared([home]), *self.folders, *_shared(self.folders))
+        found = first(
+            name, [one for one in every if os.path.abspath(os.path.join(one, f"{name}.yaml")) != own]
+        )
+        return self._find(name, path) if not found and self.widen() else found
 
-    def _every_folder(self) -> list[str]:
-        return [*self.folders, *(os.path.join(path, "shared") for path in self.folders)]
+
+def _shared(folders: Iterable[str]) -> list[str]:
+    return [os.path.join(path, "shared") for path in folders]
 
 
-class _Changed(Library):
-    """A library with one spec replaced; the other specs find it through their library."""
-
-    def __init__(self, base: Library, spec: Spec) -> None:
-        super().__init__(*base.folders, beyond=base.beyond)
-        self._base = base
-        self._specs[spec.model_type] = spec._replace(library=self)
-
-    def load(self, model_type: str) -> Spec:
-        if model_type not in self._specs:
-            self._specs[model_type] = self._base.load(model_type)._replace(library=self)
-        return self._specs[model_type]
+@cache
+def shipped() -> Library:
+    """Return the library of the shipped specs."""
+    return Library(folder())

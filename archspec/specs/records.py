@@ -14,30 +14,40 @@ from archspec.language.trees import callee
 from archspec.language.values import KINDS, LAYERS
 from archspec.typing_light import Any, NamedTuple, Protocol
 
+
+class Key(NamedTuple):
+    """A key of a spec file: the form of its value, one of archspec/linting/schema.py, and its meaning."""
+
+    form: str
+    meaning: str
+
+
 KEYS = {
-    "model_type": "the config's model_type; the file has the same name",
-    "prefix": "what the class names begin with, if not the model type in CamelCase",
-    "base_model_prefix": "the attribute of a head class that holds the base model, "
-    "if not the parent's, or the model type",
-    "extends": "a spec whose fields, modules and architectures are taken over under the own prefix",
-    "uses": "specs whose modules and config fields are used under their own names",
-    "attribute_map": "other names under which a config may give a field",
-    "config": "every field that a count depends on, with transformers' type and default",
-    "fixed": "fields that transformers sets itself: a config's own value is not read",
-    "readonly": "names that transformers computes itself: it refuses a config that gives one",
-    "flat": "the sub-config that fields at the top of a config belong to",
-    "require": "what transformers itself demands of a config",
-    "modules": "module classes: attribute name -> constructor expression",
-    "architectures": "the classes that load() accepts, the base model first",
-    "drop": "modules and architectures of the parent that do not exist here",
-    "refuse": "why this model type cannot be counted from a config alone",
-    "notes": "condition -> the note for the user when it holds",
-    "runnable": "conditions that a config meets if its forward pass runs; `Class: condition` for one class",
-    "max_length": "the most `tokens` (past ones included) and `encoder_tokens` that a call may have",
-    "equal_lengths": "classes whose decoder reads the encoder's tokens again, so both have one length",
-    "keep_in_float32": "patterns of parameters that stay in float32: `float16`, `16-bit` or `always`",
-    "former_fields": "fields of old configs that no count depends on -> the field that replaces it, if any",
-    "valid_config": "a config to verify with, if the default config is refused",
+    "model_type": Key("model_type", "the config's model_type; the file has the same name"),
+    "prefix": Key("name", "the prefix of the class names, if not the model type in CamelCase"),
+    "base_model_prefix": Key(
+        "text",
+        "the attribute of heads that holds the base model; default: the parent's",
+    ),
+    "extends": Key("text", "a spec whose fields, modules and architectures this one inherits, renamed"),
+    "uses": Key("texts", "specs whose modules and fields are available under their own names"),
+    "attribute_map": Key("aliases", "other names of fields, `alias: field`"),
+    "config": Key("fields", "every field that a count depends on, with transformers' type and default"),
+    "fixed": Key("fields", "fields that transformers sets itself; a value in the config is ignored"),
+    "readonly": Key("texts", "names that transformers computes; a config that sets one is refused"),
+    "flat": Key("text", "the sub-config that fields at the top level of a config belong to"),
+    "require": Key("expressions", "conditions that transformers enforces"),
+    "modules": Key("modules", "module classes: attribute name -> constructor expression"),
+    "architectures": Key("modules", "the classes that a config can name, the base model first"),
+    "drop": Key("texts", "names that only the parent has; `require` for its conditions"),
+    "refuse": Key("text", "the reason why this model type cannot be counted from a config alone"),
+    "notes": Key("texts_by_name", "condition -> note for the user"),
+    "runnable": Key("runnable", "conditions under which the forward pass runs, or `Class: condition`"),
+    "max_length": Key("max_length", "the maximum `tokens`, with past ones, and `encoder_tokens`"),
+    "equal_lengths": Key("texts", "classes whose decoder reads the encoder's tokens: both lengths are equal"),
+    "keep_in_float32": Key("float32", "patterns of parameters: `float16`, `16-bit` or `always`"),
+    "former_fields": Key("former", "fields of old configs -> the field that replaces it, if any"),
+    "valid_config": Key("data", "a config to verify with, if the default config is refused"),
 }
 OWN_KEYS = ("runnable", "max_length", "equal_lengths", "keep_in_float32", "former_fields", "valid_config")
 UNCOUNTED = ("notes", *OWN_KEYS)  # keys that no count depends on
@@ -45,8 +55,21 @@ MAX_LENGTH = ("tokens", "encoder_tokens")
 FLOAT32 = ("float16", "16-bit", "always")  # the dtypes of a model whose parameters stay in float32
 CONFIGS = ("Config", "AutoConfig")  # what a default calls that is a sub-config
 OPTIONS = ("optional", "legacy", "merge", "formerly")  # of these calls; other keywords are fields
-COST_KEYS = ("runs", "ops", "cache", "saves")
-RESERVED = ("extends", "where", "require", "tied", "alias", "output_embeddings", *COST_KEYS)  # of a module
+MODULE_KEYS = {
+    "extends": Key("text", "a call of the module, or layer, whose attributes come first"),
+    "where": Key("local", "local names, computed when they are first read"),
+    "require": Key("expressions", "conditions that the constructor enforces"),
+    "tied": Key("texts_by_name", "target: source, if the config's tie_word_embeddings is true"),
+    "alias": Key("texts_by_name", "target: source, always: one object under two names"),
+    "output_embeddings": Key(
+        "text", "the path that get_output_embeddings() returns, if not lm_head; or None"
+    ),
+    "runs": Key("runs", "attribute: on how many positions it works, or the axes of a call inside it"),
+    "ops": Key("expressions", "contractions: products other than those of the layers"),
+    "cache": Key("cache", "name: shape of a tensor in the cache"),
+    "saves": Key("by_name", "attribute, or tensor: bytes that autograd keeps of it"),
+}
+RESERVED = tuple(MODULE_KEYS)  # what is not an attribute of a module
 AXES = ("batch", "tokens", "past", "context", "encoder_tokens", "new_encoder_tokens")  # of a call, by name
 RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
@@ -122,14 +145,10 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Module(NamedTuple):
-    """A module class: its parameters, its attributes in order, local names, conditions and ties.
+    """A module class: its parameters, its attributes in order, and the keys in :data:`MODULE_KEYS`.
 
-    ``layer`` is the torch layer that is its base class; the layer's tensors come first.
-    ``output_embeddings`` is the path that `get_output_embeddings()` returns, if not `lm_head`. ``runs`` has
-    the numbers of tokens of attributes, ``ops`` the products other than those of the layers, ``cache`` the
-    shapes of its part of the KV cache: None if no module inside has one. ``returned``: the class returns a
-    cache that it does not take. ``saves`` are the bytes that autograd keeps for an attribute, in place of its
-    layer's, or for another tensor of the module.
+    ``layer`` is the torch layer that is its base class; its tensors come first. ``cache`` is None if no
+    module inside has one. ``returned``: the class returns a cache that it does not take.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The names that a spec's expressions read, and the texts that a field is compared with."""
+"""The expressions of a spec, the modules that it can reach, and the texts that a field is compared with."""
 
 from __future__ import annotations
 
@@ -9,74 +9,12 @@ from archspec.language.expression import Expression, names
 from archspec.language.trees import callee, calls, text_of
 from archspec.specs.records import Module, Spec, cost_expressions, leaves
 
-
-def compared_texts(spec: Spec) -> dict[str, list[str]]:
-    """Return the texts that a spec compares each field with, also as a module's parameter or a fixed value.
-
-    For a text that is split, as `"1/4".split("/")`, they are two numbers.
-    """
-    found: dict[str, set[str]] = {}
-    for expression in expressions(spec):
-        collect(expression.tree, {*spec.fields, *spec.fixed}, found)
-        for call in calls(expression.tree):
-            if not isinstance(call.func, ast.Attribute) or not call.args:
-                continue
-            name, text = ast.unparse(call.func.value), text_of(call.args[0])
-            default = spec.fields[name].default if name in spec.fields else None
-            if call.func.attr == "startswith" and text and default and isinstance(default.tree, ast.Constant):
-                found.setdefault(name, set()).add(text + str(default.tree.value))
-            elif call.func.attr == "split" and text and name in spec.fields:  # parts that are numbers
-                found.setdefault(name, set()).update((f"1{text}2", f"3{text}4"))
-    _passed(spec, found)
-    for name in found.keys() - spec.fields.keys():
-        texts = found.pop(name)
-        for field in names(spec.fixed[name].tree) & spec.fields.keys():
-            default = spec.fields[field].default
-            if "str" in spec.fields[field].types or (default and _is_text(default.tree)):
-                found.setdefault(field, set()).update(texts)
-    return {name: sorted(texts) for name, texts in found.items() if texts}
-
-
-def collect(tree: ast.AST, fields: Container[str], found: dict[str, set[str]]) -> None:
-    """Add the texts that comparisons in a tree compare a field with; a field is a name or an attribute."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Compare):
-            continue
-        methods = (call for call in calls(node) if isinstance(call.func, ast.Attribute))
-        arguments = [argument for call in methods for argument in call.args]
-        texts = {text_of(part) for part in ast.walk(node) if part not in arguments and _is_text(part)}
-        for part in ast.walk(node):
-            name = part.id if isinstance(part, ast.Name) else getattr(part, "attr", "")
-            if texts and name in fields:
-                found.setdefault(name, set()).update(texts)
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _passed(spec: Spec, found: dict[str, set[str]]) -> None:
-    """Add the texts that a module's parameter is compared with, for the fields that calls pass to it."""
-    compared: dict[str, dict[str, set[str]]] = {}
-    for name, module in spec.modules.items():
-        compared[name] = {}
-        for expression in (*module.where.values(), *module.require, *leaves(module.body)):
-            collect(expression.tree, module.parameters.keys() - spec.fields.keys(), compared[name])
-    for call in (call for expression in expressions(spec) for call in calls(expression.tree)):
-        texts = compared.get(callee(call))
-        if not texts:
-            continue
-        given = dict(zip(spec.modules[callee(call)].parameters, call.args, strict=False))
-        given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        for parameter, value in given.items():
-            if parameter in texts and isinstance(value, ast.Name) and value.id in spec.fields:
-                found.setdefault(value.id, set()).update(texts[parameter])
+Texts = dict[str, set[str]]  # by field
 
 
 def expressions(spec: Spec) -> Iterator[Expression]:
     """Yield every expression of a spec that a count depends on."""
-    yield from spec.require
-    yield from spec.fixed.values()
+    yield from (*spec.require, *spec.fixed.values())
     yield from (field.default for field in spec.fields.values() if field.default)
     for module in spec.modules.values():
         yield from module_expressions(module)
@@ -84,12 +22,9 @@ def expressions(spec: Spec) -> Iterator[Expression]:
 
 def module_expressions(module: Module) -> Iterator[Expression]:
     """Yield the expressions of one module, except its ties and the defaults of its parameters."""
-    yield from module.where.values()
-    yield from module.require
+    yield from (*module.where.values(), *module.require)
     yield from (module.layer,) if module.layer is not None else ()
-    yield from leaves(module.body)
-    yield from output_paths(module)[1]
-    yield from cost_expressions(module)
+    yield from (*leaves(module.body), *output_paths(module)[1], *cost_expressions(module))
 
 
 def output_paths(module: Module) -> tuple[list[str], list[Expression]]:
@@ -119,3 +54,69 @@ def reachable(spec: Spec, starts: Iterable[Module | None]) -> dict[str, Module]:
             every = (*leaves(module.body), *module.where.values(), *module.parameters.values())
             pending += [spec.module(name) for one in every if one is not None for name in names(one.tree)]
     return found
+
+
+def compared_texts(spec: Spec) -> dict[str, list[str]]:
+    """Return the texts that a spec compares each field with, also as a module's parameter or a fixed value.
+
+    For a text that is split, as `"1/4".split("/")`, they are two numbers.
+    """
+    found: Texts = {}
+    for expression in expressions(spec):
+        collect(expression.tree, {*spec.fields, *spec.fixed}, found)
+        for call in calls(expression.tree):
+            if isinstance(call.func, ast.Attribute) and call.args:
+                _collect_method(spec, call.func, text_of(call.args[0]), found)
+    _collect_arguments(spec, found)
+    for name in found.keys() - spec.fields.keys():
+        texts = found.pop(name)
+        for field in names(spec.fixed[name].tree) & spec.fields.keys():
+            default = spec.fields[field].default
+            if "str" in spec.fields[field].types or (default and _is_text(default.tree)):
+                found.setdefault(field, set()).update(texts)
+    return {name: sorted(texts) for name, texts in found.items() if texts}
+
+
+def collect(tree: ast.AST, fields: Container[str], found: Texts) -> None:
+    """Add the texts that comparisons in a tree compare a field with; a field is a name or an attribute."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        methods = (call for call in calls(node) if isinstance(call.func, ast.Attribute))
+        arguments = [argument for call in methods for argument in call.args]
+        texts = {text_of(part) for part in ast.walk(node) if part not in arguments and _is_text(part)}
+        for part in ast.walk(node):
+            name = part.id if isinstance(part, ast.Name) else getattr(part, "attr", "")
+            if texts and name in fields:
+                found.setdefault(name, set()).update(texts)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _collect_method(spec: Spec, method: ast.Attribute, text: str, found: Texts) -> None:
+    name = ast.unparse(method.value)
+    field = spec.fields.get(name)
+    default = field.default.tree if field and field.default else None
+    if method.attr == "startswith" and text and isinstance(default, ast.Constant):
+        found.setdefault(name, set()).add(text + str(default.value))
+    elif method.attr == "split" and text and field:  # parts that are numbers
+        found.setdefault(name, set()).update((f"1{text}2", f"3{text}4"))
+
+
+def _collect_arguments(spec: Spec, found: Texts) -> None:
+    """Add the texts that a module's parameter is compared with, for the fields that calls pass to it."""
+    compared: dict[str, Texts] = {name: {} for name in spec.modules}
+    for name, module in spec.modules.items():
+        for expression in (*module.where.values(), *module.require, *leaves(module.body)):
+            collect(expression.tree, module.parameters.keys() - spec.fields.keys(), compared[name])
+    for call in (call for expression in expressions(spec) for call in calls(expression.tree)):
+        texts = compared.get(callee(call))
+        if not texts:
+            continue
+        given = dict(zip(spec.modules[callee(call)].parameters, call.args, strict=False))
+        given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        for parameter, value in given.items():
+            if parameter in texts and isinstance(value, ast.Name) and value.id in spec.fields:
+                found.setdefault(value.id, set()).update(texts[parameter])

@@ -32,8 +32,9 @@ def library_of(specs: Specs = ()) -> Library:
     """
     if isinstance(specs, Library):
         return specs
-    given = [*(("--specs", one) for one in folders_of(specs)), *((VARIABLE, one) for one in _on_path())]
-    own = [_checked(origin, os.fspath(one)) for origin, one in given]
+    on_path = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
+    given = [*(("--specs", one) for one in folders_of(specs)), *((VARIABLE, one) for one in on_path)]
+    own = [_checked(origin, one) for origin, one in given]
     return Library(*own, *shipped().folders, beyond=entry_points) if own else installed()
 
 
@@ -54,25 +55,17 @@ def is_own(library: SpecLibrary, model_type: str) -> bool:
     return library.hidden(model_type)[:1] != shipped().hidden(model_type)
 
 
-def _on_path() -> list[str]:
-    return [one for one in os.environ.get(VARIABLE, "").split(os.pathsep) if one]
-
-
 def _checked(origin: str, given: str) -> str:
-    """Return a directory's path. Errors: :class:`ArchspecError` for a missing one, or one without a spec."""
-    if not given.strip() or "\0" in given:
-        raise ArchspecError(f"{origin}: {given!r} is not a directory", help="name a directory of spec files")
-    path = os.path.abspath(os.path.expanduser(given))
-    if os.path.isfile(path):
-        help_ = f"name its directory: {os.path.dirname(given) or '.'}"
-        raise ArchspecError(f"{origin} {given}: that is a file", help=help_)
+    """Return a directory's path. Errors: :class:`ArchspecError` unless it is a directory with a spec."""
+    path = os.path.abspath(os.path.expanduser(given)) if given.strip() else ""
     if not os.path.isdir(path):
-        raise ArchspecError(f"{origin} {given}: it does not exist", help="name a directory of spec files")
+        help_ = "name an existing directory of spec files"
+        raise ArchspecError(f"{origin}: {given!r} is not a directory", help=help_)
     try:
         names = os.listdir(path)
     except OSError as error:
-        help_ = "name a readable directory"
-        raise ArchspecError(f"{origin} {given}: {error.strerror or error}", help=help_) from None
+        reason = error.strerror or error
+        raise ArchspecError(f"{origin} {given}: {reason}", help="name a readable directory") from None
     if not any(name.endswith(".yaml") for name in names):
         help_ = "specs are files that end in .yaml"
         raise ArchspecError(f"{origin} {given}: the directory lacks specs", help=help_)
@@ -97,8 +90,7 @@ def _folder_of(name: str, value: str) -> str:
     first, *rest = value.partition(":")[0].strip().split(".")
     package = find_spec(first)
     places = list(package.submodule_search_locations or ()) if package else []
-    for place in places:
-        path = os.path.join(place, *rest)
+    for path in (os.path.join(place, *rest) for place in places):
         if os.path.isdir(path):
             return path
         if os.path.isfile(path + ".py"):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, Source
 from archspec.reference import Refused, Unavailable, config_class, config_of, model_class
-from archspec.specs.layer_types import ALLOWED
+from archspec.specs.exported import ALLOWED
 from archspec.specs.records import Spec, SpecLibrary
 from archspec.specs.references import collect
 

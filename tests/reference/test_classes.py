@@ -13,8 +13,8 @@ from archspec.reference import (
     mapped,
     transformers_rows,
 )
+from archspec.specs.exported import ACTIVATIONS
 from archspec.specs.exported import exported as shipped_types
-from archspec.specs.layer_types import ACTIVATIONS
 from tools.exported import activations, stale
 
 pytestmark = pytest.mark.reference

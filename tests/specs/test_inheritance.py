@@ -128,7 +128,7 @@ def test_a_shared_head_names_the_base_model_as_the_spec_does(tmp_path: Path) -> 
         ("extends: Toy()", "Toy is not defined"),
         ("extends: Round()", "Round extends itself"),
         ("extends: Narrow(1)", "size is a parameter of Narrow, and another one of Wide"),
-        ("extends: Listed()", "Listed is a list"),
+        ("extends: Listed()", "Listed is not a mapping of attributes"),
     ],
 )
 def test_what_cannot_be_extended(tmp_path: Path, text: str, message: str) -> None:

@@ -102,8 +102,8 @@ def test_a_file_that_is_wrong_is_told_where_a_class_is_missed(specs: Path) -> No
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("none", "does not exist"),
-        ("tiny.yaml", "that is a file"),
+        ("none", "is not a directory"),
+        ("tiny.yaml", "is not a directory"),
         ("empty", "the directory lacks specs"),
         ("a\0b", "is not a directory"),
     ],

@@ -20,7 +20,7 @@ from archspec.errors import ArchspecError
 from archspec.models.elsewhere import value_at
 from archspec.render.code.conditions import prepare
 from archspec.render.code.printer import identifier
-from archspec.specs.layer_types import ALLOWED
+from archspec.specs.exported import ALLOWED
 from archspec.symbolic.closed_form import others
 
 CODES = {"ok": 0, "condition": 1, "overflow": 2}

@@ -28,7 +28,7 @@ from archspec.deriving.reading.values import (
     Unsupported,
     witness,
 )
-from archspec.specs.layer_types import ALLOWED
+from archspec.specs.exported import ALLOWED
 
 
 class Reader(Parts):

@@ -14,7 +14,7 @@ from typing import Any
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.language.expression import EvaluationError, Expression, Locals, names
-from archspec.specs.layer_types import ALLOWED
+from archspec.specs.exported import ALLOWED
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import TooLarge

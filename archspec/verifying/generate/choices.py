@@ -8,7 +8,7 @@ from typing import Any
 
 from archspec.configs.checks import may_be_null
 from archspec.language.values import fits
-from archspec.specs.layer_types import ALLOWED
+from archspec.specs.exported import ALLOWED
 from archspec.specs.records import SpecLibrary
 from archspec.symbolic.runs.record import LENGTH, Config, FieldPath, Known, Run
 from archspec.verifying.generate.field_kinds import kinds_of, part_types

@@ -10,7 +10,7 @@ from typing import Any
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.language.trees import text_of
-from archspec.specs.layer_types import ALLOWED
+from archspec.specs.exported import ALLOWED
 from archspec.specs.records import Field, Spec
 from archspec.specs.references import compared_texts, expressions
 from archspec.symbolic.runs.solver import WIDE, is_deep

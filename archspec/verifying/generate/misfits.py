@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from archspec.configs.scope import Scope
-from archspec.specs.layer_types import ALLOWED
+from archspec.specs.exported import ALLOWED
 from archspec.specs.records import Spec
 from archspec.symbolic.runs.solver import WIDE, is_deep
 

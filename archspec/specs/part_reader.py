@@ -1,0 +1,91 @@
+"""Parts of a spec file as texts and expressions. All problems of the file are collected."""
+
+from __future__ import annotations
+
+from archspec.errors import Place, Problem, Source, SpecError
+from archspec.language.expression import Expression, parse
+from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
+
+
+class PartReader:
+    """Reads the nodes of one file; text that was ``checked`` when it was compiled is not checked again."""
+
+    def __init__(self, source: Source, checked: bool = False) -> None:
+        self.source, self.checked = source, checked
+        self.problems: list[Problem] = []
+
+    def problem(self, message: str, place: Place, path: str, help_: str) -> None:
+        """Add a problem to those of the file."""
+        self.problems.append(Problem(message, place, path, help_))
+
+    def expression(self, node: Scalar, path: str, skip: int = 0) -> Expression | None:
+        """Return a scalar as an expression; None after a problem."""
+        try:
+            return parse(node, path, skip, self.checked)
+        except SpecError as error:
+            self.problems += error.problems
+            return None
+
+    def composed(self, text: str, place: Place, path: str) -> Expression | None:
+        """Return a composed text as an expression at a place; None after a problem."""
+        return self.expression(Scalar(text, place, False, text), path)
+
+    def expressions(self, parent: Mapping, key: str, path: str = "") -> tuple[Expression, ...]:
+        """Return the expressions under a key: one, or a list."""
+        node = parent.items.get(key)
+        items = node.items if isinstance(node, Sequence) else [] if node is None else [node]
+        found = []
+        for item in items:
+            if not isinstance(item, Scalar):
+                message = f"{key} is a list of expressions"
+                self.problem(message, item.place, path + key, "one line each: - a % b == 0")
+            elif (expression := self.expression(item, path + key)) is not None:
+                found.append(expression)
+        return tuple(found)
+
+    def named(self, mapping: Mapping, path: str) -> dict[str, Expression]:
+        """Return lines of `name: expression`."""
+        found = {}
+        for key, value in mapping.items.items():
+            if isinstance(value, Scalar) and (expression := self.expression(value, f"{path}.{key}")):
+                found[key] = expression
+        return found
+
+    def shapes(self, mapping: Mapping, path: str) -> dict[str, Expression]:
+        """Return lines of `name: batch, size, size` as lists of sizes."""
+        found = {}
+        for key, value in mapping.items.items():
+            shape = self.composed(f"[{self.scalar(value)}]", value.place, f"{path}.{key}")
+            if shape is not None:
+                found[key] = shape
+        return found
+
+    def mapping(self, parent: Mapping, key: str, allowed: tuple[str, ...] = ()) -> Mapping:
+        """Return the mapping under a key, an empty one if it is missing; its keys may be a closed set."""
+        node = parent.items.get(key)
+        if not isinstance(node, Mapping):
+            if node is not None and not (isinstance(node, Scalar) and node.empty):
+                self.problem(f"{key} is a mapping", node.place, key, "one `name: value` a line")
+            return Mapping({}, {}, parent.place)
+        for name in (name for name in node.items if allowed and name not in allowed):
+            help_ = f"keys: {', '.join(allowed)}"
+            self.problem(f"{name} is not a key here", node.keys[name], "", help_)
+        return node
+
+    def texts(self, parent: Mapping, key: str) -> tuple[str, ...]:
+        """Return the names under a key: a list, or words of one text."""
+        node = parent.items.get(key)
+        if isinstance(node, Sequence):
+            return tuple(self.scalar(item) for item in node.items)
+        return tuple(self.scalar(node).split()) if node is not None else ()
+
+    def text(self, parent: Mapping, key: str) -> str:
+        """Return the text under a key, an empty one if it is missing."""
+        return self.scalar(parent.items[key]) if key in parent.items else ""
+
+    def scalar(self, node: Node) -> str:
+        """Return the text of a scalar."""
+        if isinstance(node, Scalar):
+            return node.text
+        self.problem("text is expected here", node.place, "", "write one line of text")
+        return ""
