@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 
 from archspec.configs.scope import Scope
 from archspec.errors import (
@@ -21,8 +20,7 @@ from archspec.errors import (
 )
 from archspec.language.expression import Expression
 from archspec.linting import field_checks
-from archspec.linting.contexts import expressions, reached
-from archspec.linting.names import leads_somewhere, problems
+from archspec.linting.names import expressions, is_attribute, problems, reached
 from archspec.render import notation
 from archspec.specs.files import CONTRACTIONS, NOT_SPECS, NOTATION, read
 from archspec.specs.library import Library, shipped
@@ -51,7 +49,7 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
     """
     try:
         if os.path.basename(path) in NOT_SPECS:
-            _read(path)
+            notation.read(path) if os.path.basename(path) == NOTATION else contractions(*read(path))
             return []
         spec = (library or shipped()).load_file(path)
     except SpecError as error:
@@ -66,14 +64,6 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
         except ArchspecError as error:  # a sub-config without a spec
             found += [one._replace(place=one.place or Place(spec.source, 1, 1)) for one in error.problems]
     return sorted(dict.fromkeys(found), key=lambda p: (p.place.line, p.place.column) if p.place else (0, 0))
-
-
-def _read(path: str) -> None:
-    """Read the contractions or the notation. Errors: :class:`SpecError` for an invalid file."""
-    if os.path.basename(path) == NOTATION:
-        notation.read(path)
-        return
-    contractions(*read(path))
 
 
 def _header(spec: Spec) -> Iterator[Problem]:
@@ -108,22 +98,20 @@ def _is_inherited_and_holds(spec: Spec, expression: Expression) -> bool:
         return False
 
 
-def _ties(spec: Spec) -> Iterator[Problem]:
+def _paths(spec: Spec) -> Iterator[Problem]:
+    """Check the ties of modules, and the attributes that their paths begin with."""
     has_flag = "tie_word_embeddings" in {*spec.fields, *spec.fixed, *spec.attribute_map}
     for module in reached(spec):
         for tie in module.ties:
             if not tie.always and not has_flag:
                 message = "this tie never holds: tie_word_embeddings is not a field"
                 yield Problem(message, tie.place, f"{module.name}.tied", "declare the field")
-        for path, place, key in _paths(module):
-            with suppress(ArchspecError):  # a missing spec is reported at its name
-                if not leads_somewhere(path, module, spec):
-                    yield Problem(
-                        f"{path} is not in {module.name}", place, f"{module.name}.{key}", _PATH_HELP
-                    )
+        for path, place, key in _named_paths(module):
+            if not is_attribute(path, module):
+                yield Problem(f"{path} is not in {module.name}", place, f"{module.name}.{key}", _PATH_HELP)
 
 
-def _paths(module: Module) -> Iterator[tuple[str, Place, str]]:
+def _named_paths(module: Module) -> Iterator[tuple[str, Place, str]]:
     """Yield the paths that a module names, with their places and keys."""
     for tie in module.ties:
         yield from ((path, tie.place, "alias" if tie.always else "tied") for path in (tie.target, tie.source))
@@ -151,7 +139,7 @@ Check = Callable[[Spec], Iterator[Problem]]
 FILE_CHECKS: tuple[Check, ...] = (_header, _file_name)  # also of shared and refused specs
 CHECKS: tuple[Check, ...] = (
     _expressions,
-    _ties,
+    _paths,
     _builds,
     field_checks.unread,
     field_checks.aliases,

@@ -11,7 +11,7 @@ from functools import cache
 from archspec.errors import Place, Problem, SpecError, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee, calls, text_of
-from archspec.linting.contexts import Context, declared, expressions
+from archspec.linting.names import Context, declared, expressions
 from archspec.specs.records import OPTIONS, TYPES, Spec, SpecLibrary
 from archspec.tree.runnable import read_by_conditions
 
@@ -25,7 +25,7 @@ def aliases(spec: Spec) -> Iterator[Problem]:
     """Yield aliases of fields that do not exist."""
     texts = {text_of(node) for _, one in expressions(spec) for node in ast.walk(one.tree)}  # given("field")
     for alias, name in spec.attribute_map.items():
-        if name not in spec.fields and name not in spec.fixed and name not in texts:
+        if name not in {*spec.fields, *spec.fixed, *texts}:
             message = f"{alias} is an alias of {name}, which is not a field"
             yield Problem(message, Place(spec.source, 1, 1), "attribute_map", did_you_mean(name, spec.fields))
 
@@ -50,17 +50,14 @@ def sub_config_defaults(spec: Spec) -> Iterator[Problem]:
         call, sub = field.sub_config, declared(spec, field.name)
         if call is None or field.default is None or sub is None or sub.spec is None or sub.spec.refuse:
             continue
-        merged = any(keyword.arg == "merge" for keyword in call.keywords)  # its defaults apply to any type
+        specs = [sub.spec]
+        if any(keyword.arg == "merge" for keyword in call.keywords):  # its defaults apply to any type
+            specs += _specs(spec.library)
         for keyword in call.keywords:
             name = keyword.arg
-            if not name or name in OPTIONS or Context(sub.spec).knows(name):
-                continue
-            others = map(spec.library.load, spec.library.model_types() if merged else ())
-            if not any(Context(other).knows(name) for other in others):
-                message, help_ = (
-                    f"{name} is not a field of {sub.spec.model_type}",
-                    did_you_mean(name, sub.spec.fields),
-                )
+            if name and name not in OPTIONS and not any(Context(one).knows(name) for one in specs):
+                message = f"{name} is not a field of {sub.spec.model_type}"
+                help_ = did_you_mean(name, sub.spec.fields)
                 yield Problem(message, field.default.at(keyword), f"config.{field.name}", help_)
 
 
@@ -101,12 +98,11 @@ def _is_read_elsewhere(name: str, spec: Spec) -> bool:
 def _attributes(library: SpecLibrary) -> dict[str, set[str]]:
     """Map a field to the files that read it from a sub-config: `text_config.width`."""
     found: dict[str, set[str]] = {}
-    for spec in _specs(library):
-        for _, expression in expressions(spec):
-            file = os.path.basename(expression.place.source.name)
-            for node in ast.walk(expression.tree):
-                if isinstance(node, ast.Attribute):
-                    found.setdefault(node.attr, set()).add(file)
+    for _, expression in (pair for spec in _specs(library) for pair in expressions(spec)):
+        file = os.path.basename(expression.place.source.name)
+        for node in ast.walk(expression.tree):
+            if isinstance(node, ast.Attribute):
+                found.setdefault(node.attr, set()).add(file)
     return found
 
 

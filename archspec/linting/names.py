@@ -1,4 +1,4 @@
-"""Check the names, fields, calls, arguments and paths of expressions without a config, in all branches.
+"""Check the names, fields, calls and arguments of expressions without a config, in all branches.
 
 The builder checks only the branches that one config takes.
 """
@@ -9,54 +9,121 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.language.expression import Expression
 from archspec.language.operations import FUNCTIONS
-from archspec.language.trees import callee
-from archspec.linting.contexts import Context, sub_config
-from archspec.specs.records import AUTO, Body, Module, Spec, leaves
+from archspec.language.trees import callee, text_of
+from archspec.specs.records import AUTO, AXES, OPTIONS, TRAINING, Field, Module, Spec
+from archspec.specs.references import module_expressions, reachable
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import auto_class
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 WRAPPERS = ("weight_norm", "replace_batch_norm")
-_TENSORS = {
-    **dict.fromkeys(("Linear", "Conv1D", "LayerNorm"), ("weight", "bias")),
-    **dict.fromkeys(("Embedding", "RMSNorm"), ("weight",)),
-}
+EVERYWHERE = ("num_labels", "id2label", "model_type")
 _LOOPS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
 Found = Iterator[tuple[str, ast.AST, str]]  # a message, the node it is about, and a help line
 
 
-def called(context: Context, node: ast.Call) -> tuple[Spec, Module] | Problem | None:
-    """Return the module of a call, or a problem; None if it depends on the config."""
-    name, spec = callee(node), context.spec
-    auto = name.startswith(AUTO)
-    if auto and name not in AUTO and not name.startswith("AutoModelFor"):
-        return Problem(f"{name} is not an auto class", help="AutoModel, AutoModelFor…, AutoBackbone")
-    sub = sub_config(context, node.args[0]) if node.args else None
-    if sub is not None and (sub.spec is None or (sub.dynamic and auto)):
-        if sub.spec is not None and not sub.spec.refuse and auto_class(sub.spec, name) is None:
-            return _no_class(sub.spec, name)  # even the default type lacks it
-        own = spec.module(name)
-        return (spec, own) if own is not None else None
-    spec = sub.spec if sub and sub.spec else spec
-    if auto and spec.refuse:
+class Context(NamedTuple):
+    """The spec of an expression, and the module around it."""
+
+    spec: Spec
+    module: Module | None = None
+
+    def known(self) -> list[str]:
+        """Return the parameters, local names and fields."""
+        module = self.module
+        local = [*module.parameters, *module.where, *AXES, *TRAINING, "layer_idx"] if module else []
+        return [*local, *self.spec.fields, *self.spec.fixed, *self.spec.attribute_map]
+
+    def knows(self, name: str) -> bool:
+        """Return True for a name that an expression here may use."""
+        return name in EVERYWHERE or name in self.known()
+
+
+class SubConfig(NamedTuple):
+    """A sub-config: its spec (None if it depends on the config), and whether its model type may vary."""
+
+    spec: Spec | None = None
+    dynamic: bool = True
+
+
+def reached(spec: Spec) -> list[Module]:
+    """Return the modules that a spec's architectures use, and all modules of its file."""
+    own = [module for module in spec.modules.values() if module.place.source.name == spec.source.name]
+    return [*reachable(spec, [*map(spec.module, spec.architectures), *own]).values()]
+
+
+def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
+    """Yield every expression that the spec's architectures can reach, with its context."""
+    top = [expression for field in spec.fields.values() for expression in _defaults(field)]
+    top += [*spec.fixed.values(), *spec.require, *spec.max_length.values()]
+    top += [*(condition for condition, _ in spec.notes), *(condition for _, condition in spec.runnable)]
+    yield from ((Context(spec), expression) for expression in top)
+    for module in reached(spec):
+        own = [*module.parameters.values(), *module_expressions(module), *(tie.turns for tie in module.ties)]
+        yield from ((Context(spec, module), expression) for expression in own if expression is not None)
+
+
+def _defaults(field: Field) -> list[Expression]:
+    """Return a field's default; of a sub-config, the expressions in its call, except the model type."""
+    default, call = field.default, field.sub_config
+    if default is None or call is None:
+        return [default] if default is not None else []
+    trees = [tree for tree in call.args if tree is not call.args[0] or not isinstance(tree, ast.Name)]
+    trees += [k.value for k in call.keywords if k.arg not in OPTIONS or k.arg == "optional"]
+    return [default._replace(tree=tree) for tree in trees]
+
+
+def declared(spec: Spec, name: str) -> SubConfig | None:
+    """Return the sub-config that a field's default creates; None for other fields."""
+    field = spec.fields.get(spec.attribute_map.get(name, name))
+    call = field.sub_config if field else None
+    if call is None:
         return None
-    found = auto_class(spec, name) if auto else name
-    if found is None:
-        return _no_class(spec, name)
-    module = spec.module(found)
-    if module is None:
-        known = [*spec.modules, *LEAVES, *FUNCTIONS, *CONTAINERS, *spec.library.contractions()]
-        return Problem(f"{found} is not defined", help=did_you_mean(found, known))
-    return spec, module
+    first = call.args[0] if call.args else None
+    model_type = first.id if isinstance(first, ast.Name) else text_of(first)
+    return (
+        SubConfig(spec.library.load(model_type), callee(call) == "AutoConfig") if model_type else SubConfig()
+    )
 
 
-def _no_class(spec: Spec, name: str) -> Problem:
-    help_ = f"its classes: {', '.join(spec.architectures)}"
-    return Problem(f"{name} is not available for {spec.model_type}", help=help_)
+def _sub_config(context: Context, node: ast.expr | None) -> SubConfig | None:
+    """Return the sub-config that an expression names; one without a spec if it may be any."""
+    spec, module = context
+    if isinstance(node, ast.Attribute):
+        outer = _sub_config(context, node.value)
+        return declared(outer.spec, node.attr) if outer is not None and outer.spec is not None else outer
+    if not isinstance(node, ast.Name):
+        return None
+    if module and node.id in module.where:
+        results = _results(module.where[node.id].tree)
+        return SubConfig() if any(declared(spec, name) for name in results) else None
+    if module and node.id in module.parameters:
+        return SubConfig() if _reads_fields(module, node.id) else None
+    return declared(spec, node.id)
+
+
+def _results(tree: ast.expr) -> list[str]:
+    """Return the names that an expression may evaluate to, without fields of these."""
+    if isinstance(tree, ast.Name):
+        return [tree.id]
+    parts = [tree.body, tree.orelse] if isinstance(tree, ast.IfExp) else getattr(tree, "values", [])
+    return [name for part in parts for name in _results(part)]
+
+
+def _reads_fields(module: Module, parameter: str) -> bool:
+    """Return True if a module or an auto class reads fields of a parameter: it may be a sub-config."""
+    for node in (node for one in module_expressions(module) for node in ast.walk(one.tree)):
+        asked = node.value if isinstance(node, ast.Attribute) else None
+        if isinstance(node, ast.Call) and node.args and callee(node).startswith(AUTO):
+            asked = node.args[0]
+        if isinstance(asked, ast.Name) and asked.id == parameter:
+            return True
+    return False
 
 
 def problems(context: Context, expression: Expression) -> list[Problem]:
@@ -95,7 +162,7 @@ def _bound(loop: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Iterator[ast
 
 def _attribute(node: ast.Attribute, context: Context) -> Found:
     name = node.value.id if isinstance(node.value, ast.Name) else ""
-    sub = sub_config(context, node.value)
+    sub = _sub_config(context, node.value)
     if sub is None and name and context.knows(name):
         message = f"{name} is not a sub-config, so it does not have {node.attr}"
         yield message, node, "declare it as Config(model_type)"
@@ -106,145 +173,104 @@ def _attribute(node: ast.Attribute, context: Context) -> Found:
 
 
 def _call(node: ast.Call, context: Context) -> Found:
-    name, contractions = callee(node), context.spec.library.contractions()
+    name, contraction = callee(node), context.spec.library.contractions().get(callee(node))
     if name in FUNCTIONS or name in CONTAINERS or name == "given":
         if node.keywords:
             yield f"{name}() does not take keyword arguments", node, ""
     elif name in LEAVES:
-        if detail := _leaf_problem(node):
-            yield f"{name}: {detail}", node, "the arguments are those of torch's constructor"
-    elif name in contractions:
-        yield from _binding(node, node.args, name, contractions[name].parameters)
+        yield from _binding(node, name, inspect.signature(LEAVES[name]), node.args)
+    elif contraction:
+        yield from _binding(node, name, _signature(contraction.parameters), node.args)
     elif name and name not in WRAPPERS:
-        found = called(context, node)
+        sub = _sub_config(context, node.args[0] if node.args else None)
+        found = _called(context, name, sub)
         if isinstance(found, Problem):
             yield found.message, node.func, found.help
-            return
-        sub = sub_config(context, node.args[0]) if node.args else None
-        if found is not None:
+        elif found is not None:
             spec, module = found
-            given = node.args[1:] if sub is not None and spec is not context.spec else node.args
-            yield from _binding(node, given, module.name, module.parameters, spec, sub is not None)
+            excess = sub is not None and len(node.args) > len(module.parameters)
+            args = node.args[1:] if excess or (sub and spec is not context.spec) else node.args
+            yield from _binding(node, module.name, _signature(module.parameters), args, spec)
         elif name.startswith(AUTO) and sub is not None and sub.spec is not None and not sub.spec.refuse:
             default = sub.spec.module(auto_class(sub.spec, name) or "")  # a config may replace it
             if default is not None:
-                yield from _unknown_keywords(node, default.name, default.parameters, sub.spec)
+                signature = _signature(default.parameters)
+                yield from _binding(node, default.name, signature, [], sub.spec, partial=True)
+
+
+def _called(context: Context, name: str, sub: SubConfig | None) -> tuple[Spec, Module] | Problem | None:
+    """Return the module of a call, or a problem; None if it depends on the config."""
+    spec, auto = context.spec, name.startswith(AUTO)
+    if auto and name not in AUTO and not name.startswith("AutoModelFor"):
+        return Problem(f"{name} is not an auto class", help="AutoModel, AutoModelFor…, AutoBackbone")
+    if sub is not None and (sub.spec is None or (sub.dynamic and auto)):
+        if sub.spec is not None and not sub.spec.refuse and auto_class(sub.spec, name) is None:
+            return _no_class(sub.spec, name)  # even the default type lacks it
+        own = spec.module(name)
+        return (spec, own) if own is not None else None
+    spec = sub.spec if sub and sub.spec else spec
+    if auto and spec.refuse:
+        return None
+    found = auto_class(spec, name) if auto else name
+    if found is None:
+        return _no_class(spec, name)
+    module = spec.module(found)
+    if module is None:
+        known = [*spec.modules, *LEAVES, *FUNCTIONS, *CONTAINERS, *spec.library.contractions()]
+        return Problem(f"{found} is not defined", help=did_you_mean(found, known))
+    return spec, module
+
+
+def _no_class(spec: Spec, name: str) -> Problem:
+    help_ = f"its classes: {', '.join(spec.architectures)}"
+    return Problem(f"{name} is not available for {spec.model_type}", help=help_)
+
+
+def _signature(parameters: Mapping[str, Expression | None]) -> inspect.Signature:
+    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    return inspect.Signature(
+        [
+            inspect.Parameter(name, kind, default=empty if default is None else default)
+            for name, default in parameters.items()
+        ]
+    )
 
 
 def _binding(
     node: ast.Call,
-    given: list[ast.expr],
     name: str,
-    parameters: Mapping[str, object],
+    signature: inspect.Signature,
+    args: list[ast.expr],
     spec: Spec | None = None,
-    with_config: bool = False,
+    partial: bool = False,
 ) -> Found:
-    """Check the arguments of a module or a contraction; keywords may also be fields of ``spec``."""
-    if len(given) > len(parameters) and not with_config:
-        yield f"{name} takes {len(parameters)} arguments, not {len(given)}", node, ""
-    yield from _unknown_keywords(node, name, parameters, spec)
-    keywords = [keyword.arg for keyword in node.keywords]
-    filled = {*list(parameters)[: len(given)], *keywords}
-    for parameter, default in parameters.items() if None not in keywords else ():
-        if default is None and parameter not in filled:
-            yield f"{name} needs {parameter}", node, f"parameters: {', '.join(parameters)}"
-
-
-def _unknown_keywords(
-    node: ast.Call, name: str, parameters: Mapping[str, object], spec: Spec | None
-) -> Found:
-    """Yield unknown keywords up to `**`, whose names only a config has."""
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            return
-        if keyword.arg not in parameters and not (spec is not None and Context(spec).knows(keyword.arg)):
-            kinds = f"neither a parameter of {name} nor a field" if spec else f"not a parameter of {name}"
-            known = [*parameters, *(spec.fields if spec else ())]
-            yield f"{keyword.arg} is {kinds}", keyword, did_you_mean(keyword.arg, known)
-
-
-def _leaf_problem(node: ast.Call) -> str:
-    """Return why arguments do not fit torch's constructor; an empty text if they do."""
-    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-    if None in keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-        return ""
+    """Check the arguments of a call; keywords may also be fields of ``spec``, and `**` may give any."""
+    keywords: dict[str, Any] = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    for keyword in keywords.keys() - signature.parameters.keys():
+        if spec is not None and Context(spec).knows(keyword):
+            del keywords[keyword]
+    open_ended = partial or any(keyword.arg is None for keyword in node.keywords)
     try:
-        inspect.signature(LEAVES[callee(node)]).bind(*node.args, **keywords)  # type: ignore[arg-type]
+        (signature.bind_partial if open_ended else signature.bind)(*args, **keywords)
     except TypeError as error:
-        return str(error)
-    return ""
+        known = [*signature.parameters, *(spec.fields if spec else ())]
+        unknown = next((keyword for keyword in keywords if keyword not in signature.parameters), "")
+        help_ = did_you_mean(unknown, known) if unknown else f"arguments: {', '.join(signature.parameters)}"
+        yield f"{name}: {error}", node, help_
 
 
-def leads_somewhere(path: str, module: Module, spec: Spec) -> bool:
-    """Return False if no branch of a module can have a module or a tensor at a path of a tie."""
-    return _leads(re.findall(r"(?:\{[^{}]*\}|[^.{}])+", path), module, spec, 0)
+def is_attribute(path: str, module: Module) -> bool:
+    """Return False if no branch of a module has an attribute that a path begins with.
 
-
-def _leads(parts: list[str], module: Module, spec: Spec, depth: int) -> bool:
-    layer = [] if module.layer is None else [(parts, module.layer)]
-    return depth > 60 or any(
-        _evaluated(rest, expression.tree, Context(spec, module), depth)
-        for rest, expression in [*layer, *_inside(parts, module.body)]
-    )
-
-
-def _inside(parts: list[str], body: Body) -> list[tuple[list[str], Expression]]:
-    """Return the expressions of a body that a path may lead into, each with the rest of the path."""
-    if isinstance(body, Expression):
-        return [(parts, body)]
-    if not parts:
-        return [([], expression) for expression in leaves(body)]
-    inner = body.items() if isinstance(body, dict) else ((parts[0], item) for item in body)
-    fits = (part for key, part in inner if key == parts[0] or "{" in parts[0] or _fits(key, parts[0]))
-    return [found for part in fits for found in _inside(parts[1:], part)]
+    The builder checks whole paths at the default config.
+    """
+    [name, *_] = re.findall(r"(?:\{[^{}]*\}|[^.{}])+", path) or [""]
+    if not isinstance(module.body, dict) or module.layer is not None:
+        return True
+    return "{" in name or any(_fits(key, name) for key in module.body)
 
 
 def _fits(key: str, name: str) -> bool:
-    """Return True if a name fits an attribute of a loop: `embeddings_{i}`."""
+    """Return True if a name is an attribute, maybe one of a loop: `embeddings_{i}`."""
     pattern = ".+".join(map(re.escape, re.split(r"\{[^{}]*\}", key)))
-    return "{" in key and re.fullmatch(pattern, name) is not None
-
-
-def _evaluated(parts: list[str], node: ast.expr, context: Context, depth: int) -> bool:
-    """Return True if a value of a constructor expression may have something at a path."""
-    items = _items(node)
-    if items is not None:
-        return not parts or any(_evaluated(parts[1:], item, context, depth) for item in items)
-    match node:
-        case ast.Constant():
-            return False
-        case ast.Name(id=name) if context.module and name in context.module.where:
-            sides = [context.module.where[name].tree]
-        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
-            sides = [one, other]
-        case ast.BoolOp(values=sides):
-            pass
-        case ast.Call(func=ast.Attribute(value=inner)):
-            sides = [inner]
-        case _:
-            return not isinstance(node, ast.Call) or _called(parts, node, context, depth)
-    return any(_evaluated(parts, side, context, depth) for side in sides)
-
-
-def _items(node: ast.expr) -> list[ast.expr] | None:
-    """Return the elements of a list of modules; None for any other expression."""
-    match node:
-        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
-            return items
-        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
-            return [item]
-        case ast.Call(args=items) if callee(node) in CONTAINERS:
-            return _items(items[0]) if len(items) == 1 and not isinstance(items[0], ast.Call) else items
-    return None
-
-
-def _called(parts: list[str], node: ast.Call, context: Context, depth: int) -> bool:
-    name = callee(node)
-    if name in LEAVES:
-        unknown = name not in _TENSORS and name not in ("Parameter", "Buffer")
-        return not parts or unknown or ".".join(parts) in _TENSORS.get(name, ())
-    found = None if name in WRAPPERS else called(context, node)
-    if found is None or isinstance(found, Problem):
-        return True
-    spec, module = found
-    return _leads(parts, module, spec, depth + 1)
+    return re.fullmatch(pattern, name) is not None

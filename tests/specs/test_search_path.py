@@ -127,7 +127,7 @@ def test_what_is_no_file_is_no_spec_and_breaks_nothing(specs: Path) -> None:
 def test_code_of_the_checkpoint_s_own_is_what_the_spec_describes(specs: Path) -> None:
     config = {"model_type": "tiny", "auto_map": {"AutoModel": "modeling_tiny.Tiny"}}
     assert not any("auto_map" in note for note in archspec.load(config, specs=specs).notes)
-    with pytest.raises(UnknownArchitectureError, match="a directory with its spec with --specs"):
+    with pytest.raises(UnknownArchitectureError, match="the checkpoint brings its code"):
         archspec.load(config)
 
 

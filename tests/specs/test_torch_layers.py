@@ -1,4 +1,4 @@
-"""Every leaf kind has torch's signature, tensors and refusals."""
+"""Every torch layer has torch's signature, tensors and refusals: by value, and against torch itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.reference import Row, module_rows, spec_rows
 from archspec.specs.library import shipped
-from archspec.specs.torch_layers import LEAVES
+from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, concrete, deciding, weight_norm
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
@@ -34,7 +34,7 @@ LSTM(3, 4, 2, bidirectional=True) | LSTM(3, 4, bias=False, proj_size=2, num_laye
 GRU(3, 4, num_layers=2, bidirectional=True, bias=False) | LSTMCell(3, 4) | LSTMCell(3, 4, False)
 GRUCell(3, 4) | GRUCell(3, 4, bias=False) | PReLU() | PReLU(5) | Identity() | Dropout(0.1) | ReLU() | GELU()
 SiLU() | Tanh() | Sigmoid() | Softmax(-1) | Flatten() | MaxPool2d(2) | AvgPool2d(2, 2)
-AdaptiveAvgPool2d((1, 1)) | PixelShuffle(2)
+AdaptiveAvgPool2d((1, 1)) | PixelShuffle(2) | Conv1D(4, 6) | FrozenBatchNorm2d(6)
 """
 REFUSED = """
 Linear(-1, 4) | Linear(3) | Linear(3, 4, 5, 6, 7, 8) | Linear(3, 4.0) | Linear(3, 4, size=2)
@@ -45,85 +45,158 @@ MultiheadAttention(0, 2)
 
 
 def calls(text: str) -> list[str]:
-    """The calls of a table, several to a line."""
+    """Return the calls of a table, several to a line."""
     return re.split(r" \| |\n", text.strip())
+
+
+class Symbolic:
+    """A number with a value for decisions, like those of archspec.symbolic."""
+
+    def __init__(self, value: int) -> None:
+        self.decided = value
+
+
+def shapes(name: str, *arguments: Any, **keywords: Any) -> dict[str, tuple[int, ...]]:
+    return {leaf.name: leaf.shape for leaf in LEAVES[name](*arguments, **keywords)}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "keywords", "expected"),
+    [
+        ("Linear", (3, 4), {}, {"weight": (4, 3), "bias": (4,)}),
+        ("Linear", (3, 4), {"bias": False}, {"weight": (4, 3)}),
+        ("Conv1D", (4, 6), {}, {"weight": (6, 4), "bias": (4,)}),
+        ("Conv2d", (4, 6, [3, 5]), {"groups": 2, "bias": False}, {"weight": (6, 2, 3, 5)}),
+        ("ConvTranspose1d", (4, 6, 3), {"groups": 2}, {"weight": (4, 3, 3), "bias": (6,)}),
+        ("Embedding", (5, 3), {}, {"weight": (5, 3)}),
+        ("LayerNorm", ([2, 3],), {"bias": False}, {"weight": (2, 3)}),
+        ("RMSNorm", (6,), {"elementwise_affine": False}, {}),
+        ("GroupNorm", (2, 6), {}, {"weight": (6,), "bias": (6,)}),
+        ("PReLU", (), {}, {"weight": (1,)}),
+        ("Dropout", (0.1,), {}, {}),
+        ("GRUCell", (3, 4), {"bias": False}, {"weight_ih": (12, 3), "weight_hh": (12, 4)}),
+        ("Parameter", (2, 3), {}, {"": (2, 3)}),
+    ],
+)
+def test_tensors(
+    name: str, arguments: tuple[Any, ...], keywords: dict[str, Any], expected: dict[str, tuple[int, ...]]
+) -> None:
+    assert shapes(name, *arguments, **keywords) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("Conv1d", (4, 6, 3, 1, 0, 1, 4), "6 is not divisible by 4"),
+        ("Conv1d", (4, 6, 3, 1, 0, 1, 0), "groups must be a positive integer"),
+        ("Embedding", (5, 3, -6), "padding_idx"),
+        ("GroupNorm", (4, 6), "6 is not divisible by 4"),
+        ("MultiheadAttention", (6, 4), "6 is not divisible by 4"),
+    ],
+)
+def test_refusals(name: str, arguments: tuple[int, ...], message: str) -> None:
+    with pytest.raises(LayerError, match=message):
+        LEAVES[name](*arguments)
+
+
+def test_a_symbolic_size_is_decided_by_its_value() -> None:
+    assert concrete(Symbolic(3)) == 3 and concrete(3) == 3
+    assert list(shapes("Linear", 3, 4, bias=Symbolic(0))) == ["weight"]
+    with pytest.raises(LayerError, match="6 is not divisible by 4"):
+        LEAVES["GroupNorm"](Symbolic(4), Symbolic(6))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "keywords", "expected"),
+    [
+        ("Linear", [3, 4], {}, []),
+        ("Linear", [3, 4, False], {}, [False]),
+        ("LSTM", [3, 4, 2], {"bidirectional": True}, [2, True]),
+        ("MultiheadAttention", [6, 2], {}, []),
+        ("MultiheadAttention", [6, 2], {"kdim": 3}, [6, 3]),
+    ],
+)
+def test_arguments_that_decide_which_tensors_there_are(
+    name: str, arguments: list[Any], keywords: dict[str, Any], expected: list[Any]
+) -> None:
+    assert deciding(name, arguments, keywords) == expected
+
+
+@pytest.mark.parametrize(("dim", "length"), [(0, (6, 1, 1)), (2, (1, 1, 3)), (-1, (1, 1, 3)), (None, ())])
+def test_weight_norm(dim: int | None, length: tuple[int, ...]) -> None:
+    leaves = [Leaf("weight", (6, 4, 3)), Leaf("bias", (6,))]
+    path = "parametrizations.weight.original"
+    assert weight_norm(leaves, dim=dim) == [leaves[1], Leaf(f"{path}0", length), Leaf(f"{path}1", (6, 4, 3))]
+
+
+@pytest.mark.parametrize(
+    ("leaf", "message"),
+    [
+        (Leaf("bias", (6,)), "the weight to normalize is missing"),
+        (Leaf("weight", (0, 4)), "weight has 0 rows"),
+    ],
+)
+def test_weight_norm_needs_a_weight(leaf: Leaf, message: str) -> None:
+    with pytest.raises(LayerError, match=message):
+        weight_norm([leaf])
 
 
 def rows(call: str, folder: Path) -> list[Row]:
     path = folder / "toy.yaml"
     path.write_text(f'model_type: toy\narchitectures:\n  Toy:\n    x: "{call}"\n', encoding="utf-8")
-    scope = Scope(shipped().load_file(str(path)), {})
-    return spec_rows(tensors(Builder(scope).build("Toy")))
+    return spec_rows(tensors(Builder(Scope(shipped().load_file(str(path)), {})).build("Toy")))
 
 
 def torch_rows(call: str) -> list[Row]:
+    """Return the rows of a module whose attribute is made by the text in torch, or transformers."""
     import torch
     from torch import nn
+    from transformers.models.detr.modeling_detr import DetrFrozenBatchNorm2d
+    from transformers.pytorch_utils import Conv1D
 
+    names = {**vars(nn), "torch": torch, "Conv1D": Conv1D, "FrozenBatchNorm2d": DetrFrozenBatchNorm2d}
     whole = nn.Module()
     with torch.device("meta"):
-        whole.x = eval(call, dict(vars(nn)))  # the table's own text, in torch's names
+        whole.x = eval(call, names)
     return module_rows(whole)
 
 
 @pytest.mark.reference
 @pytest.mark.parametrize("call", calls(CALLS))
-def test_leaves_are_torchs(call: str, tmp_path: Path) -> None:
+def test_tensors_are_torchs(call: str, tmp_path: Path) -> None:
     assert rows(call, tmp_path) == torch_rows(call)
 
 
 @pytest.mark.reference
 @pytest.mark.parametrize("call", calls(REFUSED))
-def test_what_torch_refuses_is_refused(call: str, tmp_path: Path) -> None:
+def test_torchs_refusals(call: str, tmp_path: Path) -> None:
     with pytest.raises((TypeError, ValueError, AssertionError, RuntimeError)):
         torch_rows(call)
     with pytest.raises(ArchspecError):
         rows(call, tmp_path)
 
 
-@pytest.mark.reference
-def test_leaves_of_transformers(tmp_path: Path) -> None:
-    from torch import nn
-    from transformers import pytorch_utils as utils
-    from transformers.models.detr import modeling_detr as detr
-
-    for call, build in (
-        ("Conv1D(4, 6)", lambda: utils.Conv1D(4, 6)),
-        ("FrozenBatchNorm2d(6)", lambda: detr.DetrFrozenBatchNorm2d(6)),
-    ):
-        whole = nn.Module()
-        whole.x = build()
-        assert rows(call, tmp_path) == module_rows(whole)
-
-
-def test_bare_parameters(tmp_path: Path) -> None:
-    for call, shape in (("Parameter(2, 3)", (2, 3)), ("Parameter()", ()), ("Parameter(*[2, 3])", None)):
-        if shape is None:
-            with pytest.raises(ArchspecError, match="is not part of the spec language"):
-                rows(call, tmp_path)
-        else:
-            assert rows(call, tmp_path) == [("x", shape, "parameter", True, None, "")]
-    assert rows("[Parameter(i) for i in range(1, 3)]", tmp_path) == [
-        ("x.0", (1,), "parameter", True, None, ""),
-        ("x.1", (2,), "parameter", True, None, ""),
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("Parameter(2, 3)", {"x": (2, 3)}),
+        ("Parameter()", {"x": ()}),
+        ("[Parameter(i) for i in range(1, 3)]", {"x.0": (1,), "x.1": (2,)}),
+    ],
+)
+def test_bare_parameters(call: str, found: dict[str, tuple[int, ...]], tmp_path: Path) -> None:
+    assert rows(call, tmp_path) == [
+        (name, shape, "parameter", True, None, "") for name, shape in found.items()
     ]
 
 
 @pytest.mark.reference
-def test_named_parameters(tmp_path: Path) -> None:
-    import torch
-    from torch import nn
-
-    named: Any = nn.ParameterDict({"a": nn.Parameter(torch.empty(2)), "b": nn.Parameter(torch.empty(1))})
-    whole = nn.Module()
-    whole.x = named
-    assert rows("{name: Parameter(size) for name, size in [['a', 2], ['b', 1]]}", tmp_path) == module_rows(
-        whole
-    )
+def test_parameters_in_a_dict(tmp_path: Path) -> None:
+    theirs = torch_rows("ParameterDict({'a': Parameter(torch.empty(2)), 'b': Parameter(torch.empty(1))})")
+    assert rows("{name: Parameter(size) for name, size in [['a', 2], ['b', 1]]}", tmp_path) == theirs
 
 
-def test_every_leaf_is_tried() -> None:
-    tried = {call.partition("(")[0] for call in calls(CALLS)}
-    tried |= {"Conv1D", "FrozenBatchNorm2d", "Parameter", "Buffer"}
+def test_every_layer_is_tried() -> None:
+    tried = {call.partition("(")[0] for call in calls(CALLS)} | {"Parameter", "Buffer"}
     not_of_torch = {"Activation", "AdaptiveAvgPool1d", "Upsample", "Pad"}  # or without tensors, like others
     assert set(LEAVES) - tried == not_of_torch
