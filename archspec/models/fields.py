@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from archspec.configs.checks import default_kinds
 from archspec.configs.scope import Scope, SubConfig
@@ -17,7 +17,7 @@ from archspec.specs.records import Spec, cost_expressions, leaves
 from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from archspec.models.elsewhere import Branches
+    from archspec.models.branches import Source
     from archspec.symbolic.closed_form import ClosedForm
 
 MAX_STEP = 128  # the largest increase that `sensitivity` tries
@@ -125,14 +125,13 @@ def _expressions(spec: Spec) -> Iterator[Expression]:
         yield from cost_expressions(module)
 
 
-def entering(branches: Branches[Any]) -> Iterator[str]:
+def entering(formula: ClosedForm, source: Source) -> Iterator[str]:
     """Yield the fields that a formula names, and those of which another value changes the count.
 
     The form alone is not enough: a field may make a list that decides how many layers of a kind there are.
     """
     from archspec.symbolic.closed_form import exact, others
 
-    formula, source = branches.form, branches.source
     counted = exact(source.scope, formula.architecture, formula.quantity, formula.call)
 
     def changes(one: FieldValue) -> bool:
@@ -207,12 +206,11 @@ class Sensitivities(Report):
         "numeric fields that do not enter the formula", lambda self: self.formula.unused, kind="list[str]"
     )
 
-    def __init__(self, branches: Branches[Any]) -> None:
-        self._branches: Branches[Any] = branches
-        self.formula: ClosedForm = branches.form
+    def __init__(self, formula: ClosedForm, count: Callable[[dict[str, Any]], int]) -> None:
+        self.formula, self._count = formula, count
 
     def _sensitivities(self) -> list[Sensitivity]:
-        from archspec.models.elsewhere import value_at
+        from archspec.models.branches import value_at
         from archspec.render.growth import slopes
 
         formula, prefix = self.formula, self.formula.scope.origin.path
@@ -231,7 +229,7 @@ class Sensitivities(Report):
         """Return the smallest increase of a field that can be built, and the exact change of the count."""
         for by in range(1, MAX_STEP + 1):
             try:
-                return by, self._branches.count({name: value + by}) - base
+                return by, self._count({name: value + by}) - base
             except ArchspecError:
                 continue
         return None, None

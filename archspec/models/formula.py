@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
+
+import sympy
 
 from archspec.arguments import ARRANGEMENT, STATED, TEXT, checked
 from archspec.configs.origin import merge_overrides
 from archspec.errors import FormulaError
-from archspec.models.elsewhere import Branch, Branches, Source
+from archspec.models.branches import (
+    OfScope,
+    Source,
+    canonical,
+    count_at,
+    form_at,
+    named_errors,
+    number_at,
+    readable,
+    spot_at,
+    values_at,
+)
 from archspec.models.fields import Sensitivities, entering
-from archspec.models.parts import Excerpt, Leading, Parts, Written, WrittenFormula
-from archspec.models.report import data_of
+from archspec.models.parts import Excerpt, Leading, Parts, formula_json
 from archspec.render.arrangements import arrangement, collect_powers
 from archspec.render.assumptions import parse_assumptions, piecewise
 from archspec.render.code.conditions import prepare
 from archspec.render.code.printer import identifier
-from archspec.render.formats import condition_note, format_formula, parts_table, symbols_json, typeset
+from archspec.render.formats import condition_note, format_formula, parts_table, typeset
 from archspec.render.notation import FORMATS, own_glyphs
 from archspec.render.tex.document import Layout
 from archspec.symbolic.closed_form import ClosedForm
+from archspec.symbolic.validity.checks import exactly
 
 
 class Formula(ClosedForm):
@@ -37,18 +51,12 @@ class Formula(ClosedForm):
     source: Source | None = None
     notes: tuple[str, ...] = ()
 
-    @property
-    def branches(self) -> Branches[Formula]:
-        """The formula at other fields."""
-        return Branches(self, self.source)
-
     @checked()
     def evaluate(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> int:
-        """The quantity at the config with some fields set, as `archspec count --set` counts it.
+        """Return the quantity at the config with some fields set, like `archspec count --set`.
 
-        Fields of a sub-config are given by path: ``{"text_config.hidden_size": 64}``. Fields with a computed
-        default follow. Other values may select another branch, whose formula :meth:`at` gives. Costs also
-        take the lengths of the call.
+        Fields of a sub-config are given by path: ``{"text_config.hidden_size": 64}``. Costs also take the
+        lengths of the call. Other values may select another branch, whose formula :meth:`at` gives.
 
         Errors: :class:`ConfigError` for an unknown field, an invalid value or a config that transformers
         refuses; :class:`FormulaError` for a field that the formula replaces.
@@ -59,11 +67,33 @@ class Formula(ClosedForm):
         -131072000
         """
         fields = merge_overrides(set, fields)
-        return self.branches.evaluate(fields) if fields else super().evaluate()
+        if not fields:
+            return super().evaluate()
+        with named_errors(self, fields):
+            spot = spot_at(self, self._origin, fields)
+            count = count_at(self, spot)
+            if not self.definitions and number_at(self, values_at(self, spot)) == count:
+                return count
+            try:
+                there = form_at(self, spot)
+            except FormulaError:
+                return count  # no closed form in that branch
+            same = there.assumptions == self.assumptions and there.definitions == self.definitions
+            if same and number_at(self, there.config_values) != count:
+                raise FormulaError(f"the closed form does not give the exact {self.quantity}, {count:,}")
+            return count
+
+    @property
+    def _origin(self) -> Source:
+        return self.source or OfScope(self.scope)
+
+    def _count(self, fields: Mapping[str, Any]) -> int:
+        """Return the exact count at other fields, without the formula."""
+        return count_at(self, spot_at(self, self._origin, fields))
 
     @checked()
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
-        """The formula at the config with some fields set, in the branch taken there.
+        """Return the formula at the config with some fields set, in the branch taken there.
 
         Errors: those of :meth:`evaluate`; :class:`FormulaError` for a branch without a closed form.
 
@@ -72,11 +102,19 @@ class Formula(ClosedForm):
         >>> print(f, f.notes)
         L·(2·d·d_h·(h + h_kv) + 3·d·d_ff + 2·d) + V·d + d ('another branch: tie_word_embeddings = True',)
         """
-        return _formula(self.branches.at(merge_overrides(set, fields)))
+        fields = merge_overrides(set, fields)
+        with named_errors(self, fields):
+            spot = spot_at(self, self._origin, fields)
+            there = form_at(self, spot)
+        known = {*self.assumptions, *self.stated}
+        new = [text for text in there.assumptions if text not in known]
+        there.source = spot.given
+        there.notes = (*spot.notes, *([f"another branch: {'; '.join(new)}"] if new else ()))
+        return there
 
     @checked()
     def substitute(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
-        """The formula at some fields, with their values in place of their symbols.
+        """Return the formula at some fields, with their values in place of their symbols.
 
         Errors: those of :meth:`at`.
 
@@ -84,11 +122,17 @@ class Formula(ClosedForm):
         >>> print(archspec.formula("GPT2LMHeadModel").substitute(n_layer=48, n_embd=1600, n_head=25))
         1600·V + 1600·s + 48·(3201·d_ff + 10254400) + 3200
         """
-        return _formula(self.branches.substitute(merge_overrides(set, fields)))
+        fields = merge_overrides(set, fields)
+        form, names = self.at(fields), tuple(canonical(self.scope, path) for path in fields)
+        lists = tuple(f"{name}[" for name in names)
+        chosen = [name for name in form.symbols if name in names or name.startswith(lists)]
+        numbers = {name: form.symbols[name] for name in chosen if name not in form.definitions}
+        table = {sympy.Symbol(name): exactly(value) for name, value in numbers.items()}
+        return form.replaced(table, [f"{name} = {value}" for name, value in numbers.items()])
 
     @checked(texts=STATED)
     def assume(self, *texts: str | Mapping[str, str | int], **fields: str | int) -> Formula:
-        """The formula with fields replaced by expressions of others, all at once: ``a="b", b="a"`` swaps two.
+        """Return the formula with fields replaced by expressions, all at once: ``a="b", b="a"`` swaps two.
 
         Errors: :class:`FormulaError` for an invalid expression; :class:`ConfigError` for an unknown field or
         a config that transformers refuses.
@@ -97,17 +141,30 @@ class Formula(ClosedForm):
         >>> print(archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd"))
         L·(12·d² + 13·d) + d·(V + s) + 2·d
         """
-        stated: list[str] = []
+        lines: list[str] = []
         for one in (*texts, fields):
-            stated += [one] if isinstance(one, str) else [f"{name}={value}" for name, value in one.items()]
-        if not stated:
+            lines += [one] if isinstance(one, str) else [f"{name}={value}" for name, value in one.items()]
+        if not lines:
             return self
-        branches = self.branches
-        return _formula(branches.assume(parse_assumptions(stated, branches.numbers()), stated))
+        parsed = parse_assumptions(lines, readable(self, self._origin))
+        named = {sympy.Symbol(canonical(self.scope, name)): expr for name, expr in parsed.items()}
+        if len(named) < len(parsed):
+            message = f"two of {', '.join(parsed)} are names of one field"
+            raise FormulaError(message, help="keep one of the two assumptions")
+        for symbol in named:
+            if symbol in self.replacements and symbol not in self.expr.free_symbols:
+                raise FormulaError(f"{symbol} is already replaced", help="state all assumptions at once")
+        other = copy.copy(self)
+        other.replacements, other.stated = self.composed(named), [*self.stated]
+        for line, expr in zip(lines, named.values(), strict=True):
+            own = sorted(symbol.name for symbol in expr.free_symbols & named.keys())
+            text = " = ".join(part.strip() for part in line.split("=", 1))
+            other.stated.append(f"{text}, with the config's own {' and '.join(own)}" if own else text)
+        return other.at()
 
     @checked(fields=TEXT)
     def leading(self, *fields: str) -> Leading:
-        """The terms that no other outgrows as ``fields``, or widths, depths, experts and vocabularies grow.
+        """Return the dominant terms as ``fields``, or widths, depths, experts and vocabularies grow.
 
         Errors: :class:`FormulaError` for a field that is not in the formula.
 
@@ -119,7 +176,7 @@ class Formula(ClosedForm):
 
     @checked(by=ARRANGEMENT)
     def by(self, by: str = "repetition", depth: int = 1) -> Parts:
-        """Its parts by `component`, `module` (down to a depth), `layer`, `repetition`, or as a `polynomial`.
+        """Return its parts by `component`, `module` (to a depth), `layer`, `repetition`, or `polynomial`.
 
         Errors: :class:`FormulaError` for another arrangement.
         """
@@ -127,20 +184,21 @@ class Formula(ClosedForm):
 
     @checked(field=TEXT)
     def collect(self, field: str) -> Excerpt:
-        """The formula by powers of one field. Errors: :class:`FormulaError` for one that is not in it.
+        """Return the formula by powers of one field.
+
+        Errors: :class:`FormulaError` for a field that is not in it.
 
         >>> import archspec
         >>> print(archspec.formula("BertModel").collect("hidden_size"))
         d²·(4·L + 1) + d·(2·L·d_ff + 9·L + V + s + t + 3) + L·d_ff
         """
-        (part,) = collect_powers(self, field)
-        return Excerpt(self, part)
+        return Excerpt(self, *collect_powers(self, field))
 
     @checked(by=ARRANGEMENT)
     def table(
         self, format: str = "markdown", by: str = "component", depth: int = 1, width: float | None = None
     ) -> str:
-        """A table of its parts with formula, value and share, in `markdown` or `latex` (booktabs).
+        """Return a table of its parts with formula, value and share, in `markdown` or `latex` (booktabs).
 
         In LaTeX it is at most ``width`` digits wide. Errors: :class:`FormulaError` for another format or
         arrangement.
@@ -148,9 +206,8 @@ class Formula(ClosedForm):
         if format not in ("markdown", "latex"):
             raise FormulaError(f"unknown table format {format!r}", help="choose markdown or latex")
         if width is not None and format != "latex":
-            raise FormulaError(
-                f"width is only for tables in LaTeX, not in {format}", help="leave out the width"
-            )
+            message = f"width is only for tables in LaTeX, not in {format}"
+            raise FormulaError(message, help="leave out the width")
         return parts_table(self, arrangement(self, by, depth), format, None, Layout(width=width))
 
     @property
@@ -159,15 +216,15 @@ class Formula(ClosedForm):
 
         Fields that the formula does not name are tested by counting at a few other values.
         """
-        return tuple(entering(self.branches))
+        return tuple(entering(self, self._origin))
 
     def sensitivity(self) -> Sensitivities:
-        """How much the quantity changes with each field, as `archspec sensitivity` shows it."""
-        return Sensitivities(self.branches)
+        """Return how much the quantity changes with each field, like `archspec sensitivity`."""
+        return Sensitivities(self, self._count)
 
     @checked()
     def piecewise(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
-        """The formula for each combination of the yes/no flags that change it.
+        """Return the formula for each combination of the boolean flags that change it.
 
         Errors: :class:`FormulaError` if more than ``limit`` flags change it.
         """
@@ -175,7 +232,7 @@ class Formula(ClosedForm):
 
     @checked()
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
-        r"""LaTeX in the standard symbols: without delimiters, in an environment, or a whole document.
+        r"""Return LaTeX in the standard symbols: without delimiters, in an environment, or a whole document.
 
         ``env`` is `align`, `equation` or one of these with a `*`. Lines are at most ``width`` digits wide: 48
         is one of two columns, 69 (the default in an environment) the text of LaTeX's article.
@@ -191,15 +248,15 @@ class Formula(ClosedForm):
         return typeset(self, arrangement(self, "repetition"), None, Layout(env, width, standalone))
 
     def text(self) -> str:
-        """Plain text with `·` and powers, in the standard symbols."""
+        """Return plain text with `·` and powers, in the standard symbols."""
         return format_formula(self, "unicode")
 
     def mathml(self) -> str:
-        """Presentation MathML in the standard symbols."""
+        """Return presentation MathML in the standard symbols."""
         return format_formula(self, "mathml")
 
     def python(self) -> str:
-        """A Python expression over :attr:`inputs` that raises ValueError if a condition does not hold."""
+        """Return Python code over :attr:`inputs` that raises ValueError if a condition does not hold."""
         return format_formula(self, "python")
 
     @property
@@ -216,7 +273,7 @@ class Formula(ClosedForm):
     def written(
         self, format: str = "unicode", *, notation: str | None = None, symbol: Mapping[str, str] | None = None
     ) -> str:
-        """The formula in any format of `archspec formula --format`: markdown, c, sql, spark, ….
+        """Return the formula in any format of `archspec formula --format`: markdown, c, sql, spark, ….
 
         Code checks its conditions: otherwise Python raises ValueError, SQL gives NULL, C an error code.
         ``notation`` is a file of custom symbols, ``symbol`` gives the LaTeX of some fields.
@@ -228,18 +285,11 @@ class Formula(ClosedForm):
 
     @checked()
     def as_json(self, notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Plain data, as `archspec formula --json` prints it: every format and all conditions."""
-        own = own_glyphs(notation, symbol)
-        written = {form: format_formula(self, form, own) for form in FORMATS}
-        return data_of(WrittenFormula, Written(self, written, symbols_json(self, own)))
+        """Return plain data, as `archspec formula --json` prints it: every format and all conditions."""
+        return formula_json(self, own_glyphs(notation, symbol))
 
     def __str__(self) -> str:
         return self.text()
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
-
-
-def _formula(branch: Branch[Formula]) -> Formula:
-    branch.form.source, branch.form.notes = branch.source, branch.notes
-    return branch.form

@@ -1,4 +1,4 @@
-"""`load`, `formula`, `architectures`: what a user calls, and the model that `load` gives."""
+"""`load` and `formula`, and the model that `load` returns: its counts, tensors, closed forms and costs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, printable
 from archspec.formats.dtypes import dtype_of, stated_dtype
-from archspec.models.costs import Costs
+from archspec.formats.stated import assumed_note, quantization_of
+from archspec.models import costs
 from archspec.specs.library import Library
 from archspec.specs.records import Spec
 from archspec.specs.search_path import Specs, library_of
 from archspec.tables.axes import lengths_in
-from archspec.tables.quantities import COSTS, QUANTITIES
+from archspec.tables.quantities import QUANTITIES
 from archspec.tree.builder import tree_of
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
 
 
 def _counted(name: str) -> Any:
-    """A quantity as an attribute."""
+    """Return a property with a quantity."""
     return property(lambda model: model.count(name), doc=QUANTITIES[name].help)
 
 
-class Model(Costs):
-    """One architecture at one config: its exact counts, its tensors, its closed forms; made by :func:`load`.
+class Model:
+    """One architecture at one config: exact counts, tensors, closed forms and costs; made by :func:`load`.
 
     Counts are those of transformers' class ``architecture``, of ``model_type``: a tied tensor counts once.
     ``scope`` is the ``config`` as its ``spec`` reads it, ``whole`` the config that it is part of; ``chosen``
@@ -53,31 +54,29 @@ class Model(Costs):
     (116829156672, 5711982912, 5132849472)
     """
 
-    def __init__(
-        self, config: RawConfig, spec: Spec, architecture: str, chosen: tuple[str, ...] = ()
-    ) -> None:
-        self.chosen, self.set_notes, self.idle = chosen, tuple[str, ...](), tuple[str, ...]()
-        self.whole = self.config = config
-        self.spec, self.model_type, self.architecture = spec, spec.model_type, architecture
+    def __init__(self, config: RawConfig, whole: RawConfig, spec: Spec, architecture: str) -> None:
+        self.config, self.whole, self.spec = config, whole, spec
+        self.model_type, self.architecture = spec.model_type, architecture
+        self.chosen, self.set_notes, self.idle = tuple[str, ...](), tuple[str, ...](), tuple[str, ...]()
         self.scope = Scope(spec, config.raw, config.origin)
         check_sizes(self.scope)
         self.scope.validate()
 
     @cached_property
     def root(self) -> Node:
-        """The module tree as it is built (see :mod:`archspec.tree.builder`); :attr:`tree` is for people."""
+        """The module tree as :mod:`archspec.tree.builder` builds it; :attr:`tree` prints it."""
         return tree_of(self.scope, self.architecture)
 
     @property
     def tree(self) -> Tree:
-        """The modules with their parameters, as torch's `print(model)` has them: text, HTML, plain data."""
+        """The modules with their parameters, like torch's `print(model)`: text, HTML, plain data."""
         from archspec.models.tree import Tree
 
         return Tree(outline(self.root, self._tensors)._replace(name=""))
 
     @property
     def fields(self) -> Fields:
-        """The fields that can be set, with their types and values here."""
+        """The fields that can be set, with their types and values."""
         from archspec.models.fields import Fields
 
         return Fields(self.scope)
@@ -92,14 +91,13 @@ class Model(Costs):
 
     @checked()
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Model:
-        """The same class at the config with other fields, as :func:`load` gives it with ``set``.
+        """Return the same class at the config with other fields, like :func:`load` with ``set``.
 
         >>> import archspec
         >>> archspec.load("GPT2Model").at(n_layer=24).params
         209494272
         """
-        fields = merge_overrides(set, fields)
-        library = self.spec.library
+        fields, library = merge_overrides(set, fields), self.spec.library
         assert isinstance(library, Library)
         return _chosen(read_config(self.whole, fields), self.architecture, fields, library)
 
@@ -114,14 +112,14 @@ class Model(Costs):
 
     @checked()
     def count(self, quantity: str) -> int:
-        """Any quantity of :data:`archspec.tables.quantities.QUANTITIES`, by its name."""
+        """Return a quantity by its name in :data:`archspec.tables.quantities.QUANTITIES`."""
         if quantity not in self._counts:
             raise ArchspecError(f"unknown quantity {quantity!r}; choose one of {', '.join(self._counts)}")
         return self._counts[quantity]
 
     @takes("count", depth=DEPTH)
     def counts(self, dtype: str | None = None, depth: int | None = None) -> Counts:
-        """All counts, bytes and notes, as `archspec count` shows them, with the modules down to a depth.
+        """Return all counts, bytes and notes, and the modules down to a depth, like `archspec count`.
 
         >>> import archspec
         >>> archspec.load("GPT2LMHeadModel").counts("bf16").bytes
@@ -145,8 +143,13 @@ class Model(Costs):
         return stated_dtype(self.config.raw) or dtype_of(self.whole.raw)
 
     @property
+    def dtype_note(self) -> str | None:
+        """A note that bytes depend on an assumed dtype; None for a config that states one."""
+        return assumed_note(self.config, self.whole)
+
+    @property
     def notes(self) -> list[str]:
-        """What a user should know of this count: ties, buffers, parts that are not built."""
+        """Notes on this count: the class, modules that are not built, the config, the spec."""
         scope = self.scope
         stated = (text for one, text in self.spec.notes if scope.truth(scope.read(one), one.tree))
         found = [*self.chosen, *warnings(scope, self.architecture, self.root)]
@@ -159,38 +162,20 @@ class Model(Costs):
 
     @checked(name=TEXT)
     def quantity(self, name: str, **lengths: Any) -> Formula:
-        """Return the closed form of any quantity of :data:`archspec.tables.quantities.FORMULAS`.
+        """Return the closed form of a quantity of :data:`archspec.tables.quantities.FORMULAS`.
 
-        The lengths of a call choose the case (prefill or a step on a cache) and are symbols of the formula.
+        The lengths of a call choose the case (prefill or a step with a cache) and are symbols of the formula.
 
         >>> import archspec
         >>> kept = archspec.load("DeepseekV3ForCausalLM").quantity("cache_elements")
         >>> sorted(map(str, kept.expr.free_symbols))
         ['batch', 'kv_lora_rank', 'num_hidden_layers', 'past', 'qk_rope_head_dim', 'tokens']
         """
-        found = self._closed_form(name, lengths)
-        found.source = self
-        return found
-
-    def _closed_form(self, name: str, lengths: dict[str, Any]) -> Formula:
-        from archspec.costs.lengths import check_lengthless, usual_lengths
         from archspec.models.formula import Formula
 
-        if name not in COSTS:
-            check_lengthless(name, lengths)
-            return Formula.of(self.scope, self.architecture, name)
-        lengths = usual_lengths(self.scope, self.architecture) | lengths
-        if name == "activation_bytes":
-            from archspec.costs.activations import called_activations
-
-            step = called_activations(self.scope, self.architecture, **lengths).step
-            return Formula.of(self.scope, self.architecture, name, step)
-        forward = self.forward(**lengths)
-        if name == "training_flops":
-            forward.check_trained()
-        if name == "masked_flops":
-            forward.check_held("masked")
-        return Formula.of(self.scope, self.architecture, name, forward.call)
+        found = Formula.of(self.scope, self.architecture, name, costs.call_of(self, name, lengths))
+        found.source = self
+        return found
 
     @takes("sensitivity")
     def sensitivity(
@@ -206,15 +191,32 @@ class Model(Costs):
         new_encoder_tokens: int | None = None,
         **lengths: Any,
     ) -> Sensitivities:
-        """Return derivatives and elasticities of a quantity, as `archspec sensitivity` prints them.
+        """Return derivatives and elasticities of a quantity, like `archspec sensitivity`.
 
         >>> import archspec
         >>> archspec.load("GPT2Model").sensitivity(assume=["n_inner=4*n_embd"]).fields[0].derivative
         272623.0
         """
-        given = lengths_in(locals())
-        formula = self.quantity(quantity, **given, **lengths).assume(*assume)
+        formula = self.quantity(quantity, **lengths_in(locals()), **lengths).assume(*assume)
         return (formula.in_bytes(dtype) if dtype else formula).sensitivity()
+
+    @property
+    def quantized(self) -> RawConfig:
+        """The config that states the quantization: the model's, or the one that it is part of."""
+        return self.config if quantization_of(self.config) is not None else self.whole
+
+    @property
+    def is_quantized(self) -> bool:
+        """True if the config states a quantization of the weights."""
+        return quantization_of(self.quantized) is not None
+
+    params_bytes = costs.params_bytes
+    weights = costs.weights
+    forward = costs.forward
+    flops = costs.flops
+    cache = costs.cache
+    memory = costs.memory
+    training = costs.training
 
     def __repr__(self) -> str:
         return f"<{self.architecture} ({self.model_type}): {self.params:,} parameters>"
@@ -235,16 +237,16 @@ def load(
     set: Mapping[str, Any] | None = None,
     specs: Specs = (),
 ) -> Model:
-    """The model that a config describes.
+    """Return the model of a config.
 
-    ``config`` is a dict, a path to a config.json or to its folder, a hub id, a transformers config
+    ``config`` is a dict, a path to a config.json or to its directory, a hub id, a transformers config
     object, or the name of an architecture or a model type (its default config). ``architecture``
     chooses the class; otherwise the config's `architectures[0]`, else the model type's base model.
     ``set`` overrides fields, also of sub-configs: ``{"text_config.hidden_size": 64}``. ``specs`` are
     directories with your own specs, which replace those of ARCHSPEC_PATH and the shipped ones.
 
-    Errors: :class:`archspec.ArchspecError` and nothing else: for a config that cannot be read, for
-    values that transformers refuses, for what no spec describes.
+    Errors: :class:`archspec.ArchspecError` for a config that cannot be read, for values that transformers
+    refuses, and for an unsupported class.
 
     >>> import archspec
     >>> archspec.load({"model_type": "bert"}).params
@@ -262,10 +264,10 @@ def _chosen(
     library: Library,
     by_name: bool = False,
 ) -> Model:
-    """The model of a config that has fields written in; ``by_name`` where a name alone is given."""
+    """Return the model of a config with its overridden fields; ``by_name`` if only a name was given."""
     chosen = choose(found, architecture, library)
-    told = (default_note(chosen, library, bool(fields)),) if by_name else chosen.notes
-    spec, notes, idle = library.load(chosen.model_type), tuple[str, ...](), tuple[str, ...]()
+    spec = library.load(chosen.model_type)
+    notes, idle = tuple[str, ...](), tuple[str, ...]()
     if fields:
         from archspec.configs.overrides import check_overrides, idle_fields, override_notes
 
@@ -273,8 +275,9 @@ def _chosen(
         check_overrides(whole, fields, found)
         notes = tuple(override_notes(whole, tuple(fields), found).values())
         idle = tuple(idle_fields(whole, fields, found).values())
-    model = Model(chosen.config, spec, chosen.architecture, (*told, *notes))
-    model.whole, model.set_notes, model.idle = found, notes, idle
+    model = Model(chosen.config, found, spec, chosen.architecture)
+    of_class = (default_note(chosen, library, bool(fields)),) if by_name else chosen.notes
+    model.chosen, model.set_notes, model.idle = (*of_class, *notes), notes, idle
     return model
 
 
@@ -288,7 +291,7 @@ def formula(
     specs: Specs = (),
     **lengths: Any,
 ) -> Formula:
-    """The closed form of a quantity of the model that :func:`load` gives; see :meth:`Model.quantity`.
+    """Return the closed form of a quantity of the model of :func:`load`; see :meth:`Model.quantity`.
 
     >>> import archspec
     >>> archspec.formula("LlamaModel").symbols["hidden_size"]

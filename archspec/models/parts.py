@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from archspec.arguments import ARRANGEMENT, PARTS, checked
 from archspec.models.report import Record, Report, data_of, fact
 from archspec.render.arrangements import Part, arrangement
-from archspec.render.formats import PLAIN, format_formula, typeset
+from archspec.render.formats import PLAIN, Own, format_formula, symbols_json, typeset
 from archspec.render.growth import leading
 from archspec.render.tex.document import Layout
 from archspec.reports import Block, Table
@@ -255,6 +255,12 @@ class WrittenFormula(Record):
     parts: list[FormulaPart] = fact(
         "the parts that --by, --collect or --leading choose", lambda one: one.formula.by().parts, least=1
     )
+
+
+def formula_json(formula: Any, own: Own) -> dict[str, Any]:
+    """Return a formula in every format, with all its conditions, as plain data."""
+    formats = {name: format_formula(formula, name, own) for name in _FORMATS}
+    return data_of(WrittenFormula, Written(formula, formats, symbols_json(formula, own)))
 
 
 class Case(Record):

@@ -17,7 +17,7 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.activations import called_activations
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
-from archspec.models.elsewhere import value_at
+from archspec.models.branches import value_at
 from archspec.render.code.conditions import prepare
 from archspec.render.code.printer import identifier
 from archspec.specs.exported import ALLOWED

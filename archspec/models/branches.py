@@ -1,0 +1,217 @@
+"""A closed form at other fields of its config: the config and the call there, and what it gives there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import sympy
+
+from archspec.configs.json_text import as_json
+from archspec.configs.origin import RawConfig, merge_overrides
+from archspec.configs.overrides import as_typed, owner
+from archspec.configs.reader import expand_items, read_config, split_indices
+from archspec.configs.scope import Scope, SubConfig
+from archspec.costs.lengths import check_lengths, check_runs
+from archspec.costs.records import Call, Step
+from archspec.errors import ArchspecError, FormulaError, Problem
+from archspec.symbolic.closed_form import ClosedForm, exact
+from archspec.symbolic.validity.checks import exactly
+
+Fields = Mapping[str, Any]
+Lengths = Call | Step | None
+Form = TypeVar("Form", bound=ClosedForm)
+
+
+class Source(Protocol):
+    """The origin of a formula's config, e.g. a model; ``at`` gives it with other fields."""
+
+    @property
+    def scope(self) -> Scope: ...
+    @property
+    def set_notes(self) -> tuple[str, ...]: ...
+    def at(self, set: Fields | None = None, /, **fields: Any) -> Source: ...
+
+
+class OfScope:
+    """A config that was not loaded from a model."""
+
+    set_notes: tuple[str, ...] = ()
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def at(self, set: Fields | None = None, /, **fields: Any) -> OfScope:
+        """Return the config with other fields."""
+        config = RawConfig(dict(self.scope.raw), self.scope.origin)
+        config = read_config(config, merge_overrides(set, fields))
+        scope = Scope(self.scope.spec, config.raw, config.origin)
+        scope.validate()
+        return OfScope(scope)
+
+
+class Spot(NamedTuple):
+    """A config and a call with other fields: ``given`` as they were set, ``scope`` with assumptions applied.
+
+    ``notes`` name given fields without effect.
+    """
+
+    given: Source
+    scope: Scope
+    call: Lengths
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def named_errors(form: ClosedForm, fields: Fields) -> Iterator[None]:
+    """Prefix errors with the fields."""
+    try:
+        yield
+    except ArchspecError as error:
+        typed = [as_typed(name, as_json(value)) for name, value in fields.items()]
+        first = error.problems[0]
+        message = f"at {', '.join(typed or form.stated)}: {first.message}"
+        raise type(error)(Problem(message, help=first.help)) from None
+
+
+def spot_at(form: ClosedForm, source: Source, fields: Fields) -> Spot:
+    """Return the config and the call with other fields, and with the assumptions applied.
+
+    Errors: :class:`ConfigError` for a config that transformers refuses, :class:`FormulaError` for a field
+    that the formula replaces, and for an assumption without a whole number.
+    """
+    follows = {symbol.name: expr for symbol, expr in form.replacements.items()}
+    read = {symbol.name for expr in follows.values() for symbol in expr.free_symbols}
+    for path in fields:
+        if (name := canonical(form.scope, path)) in follows.keys() - read:
+            raise FormulaError(f"{path} is replaced: this formula has {name} = {follows[name]}")
+    lengths = form.call.lengths() if form.call else {}
+    call = _call_at(form.call, fields, lengths)
+    fields = {name: value for name, value in fields.items() if name not in lengths}
+    there = given = source.at(_with_lists(source.scope, fields)) if fields else source
+    if follows:
+        known = {name: _value(given.scope, call, name) for name in read}
+        table = {sympy.Symbol(name): exactly(value) for name, value in known.items() if _is_number(value)}
+        found = {name: _size(form, name, expr.xreplace(table)) for name, expr in follows.items()}
+        call = _call_at(call, found, lengths)
+        found = {name: value for name, value in found.items() if name not in lengths}
+        there = source.at(_with_lists(source.scope, {**fields, **found}))
+        for name in sorted(known.keys() - {*found, *lengths}):
+            if (other := value_at(there.scope, name)) != known[name]:
+                raise _ambiguous(name, known[name], other, found)
+    if call is not None:
+        check_runs(there.scope, form.architecture)
+        check_lengths(there.scope, form.architecture, call)
+    return Spot(given, there.scope, call, given.set_notes if fields else ())
+
+
+def count_at(form: ClosedForm, spot: Spot) -> int:
+    """Return the exact count there, in the unit of the formula."""
+    return exact(spot.scope, form.architecture, form.quantity, spot.call) * form.scale
+
+
+def number_at(form: ClosedForm, values: Mapping[str, Any]) -> int | None:
+    """Return the value of a formula at values of its symbols; None if they do not give a count."""
+    try:
+        return form.substituted({name: values[name] for name in form.symbols})
+    except (KeyError, FormulaError):
+        return None
+
+
+def form_at(form: Form, spot: Spot) -> Form:
+    """Return the closed form there, under the same assumptions and in the same unit."""
+    there = type(form).of(spot.scope, form.architecture, form.quantity, spot.call)
+    if form.replacements:
+        names = {symbol.name for symbol in form.replacements}
+        names |= {one.name for expr in form.replacements.values() for one in expr.free_symbols}
+        there.config_values = {**there.config_values, **_numbers(spot.given.scope, form.call, names)}
+        there = there.replaced(form.replacements, form.stated)
+    there = there.scaled(form.scale, form.quantity_name)
+    if form.replacements and there.evaluate() != (count := count_at(form, spot)):
+        raise FormulaError(f"the closed form does not give the exact {form.quantity}, {count:,}")
+    return there
+
+
+def values_at(form: ClosedForm, spot: Spot) -> dict[str, Any]:
+    """Return the values of the formula's symbols there; fields that do not exist are missing."""
+    replaced = {symbol.name for symbol in form.replacements}
+    given = _numbers(spot.given.scope, spot.call, replaced & form.symbols.keys())
+    return _numbers(spot.scope, spot.call, form.symbols.keys() - replaced) | given
+
+
+def readable(form: ClosedForm, source: Source) -> dict[str, int | float]:
+    """Return the numbers of the config that an assumption may read, by symbol."""
+    names = {*form.config_values, *form.absent, *form.pinned} - {*form.definitions}
+    return _numbers(source.scope, form.call, names)
+
+
+def canonical(scope: Scope, path: str) -> str:
+    """Return the name of a field's symbol for any of its names: `n_embd` for `hidden_size`."""
+    prefix, (name, indices) = scope.origin.path, split_indices(path)
+    prefix = prefix if name.startswith(prefix) else ""
+    names = name.removeprefix(prefix).split(".")
+    for place, part in enumerate(names):
+        names[place] = scope.canonical(part)
+        value = scope.get(names[place]) if scope.has(names[place]) else None
+        scope = value.scope if isinstance(value, SubConfig) else scope
+    return prefix + ".".join(names) + "".join(f"[{index}]" for index in indices)
+
+
+def value_at(scope: Scope, path: str) -> Any:
+    """Return the value of a field by its dotted path, or of a list item; None if it does not exist."""
+    field, indices = split_indices(path.removeprefix(scope.origin.path))
+    try:
+        scope, leaf = owner(scope, field)
+    except (AttributeError, AssertionError):
+        return None  # a field of a missing sub-config
+    value = scope.get(leaf) if scope.has(leaf) else scope.raw.get(leaf)
+    for index in indices:
+        value = value[index] if isinstance(value, list | tuple) and index < len(value) else None
+    return value
+
+
+def _call_at(call: Lengths, fields: Fields, lengths: Fields) -> Lengths:
+    """Return the call with those fields that are lengths."""
+    given = {name: value for name, value in fields.items() if name in lengths}
+    for name, value in given.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise FormulaError(f"{name}: {value!r} is not a length", help="write a whole number")
+    return call.at(given) if call and given else call
+
+
+def _size(form: ClosedForm, name: str, number: Any) -> int | float:
+    """Return the value of a replaced field."""
+    if number.is_Integer:
+        return int(number)
+    if isinstance(form.config_values.get(name), float) and number.is_Rational:
+        return float(number)
+    raise FormulaError(f"{name} = {number} is not a whole number", help="write // to round a quotient down")
+
+
+def _ambiguous(name: str, before: Any, after: Any, replaced: Fields) -> FormulaError:
+    """Return the error for an assumption that reads a field whose default depends on the replaced fields."""
+    given = ", ".join(f"{field} = {value}" for field, value in replaced.items())
+    return FormulaError(
+        f"the assumption reads {name}, which is computed from other fields: it is {before}, "
+        f"and with {given} it becomes {after}",
+        help=f"fix it with --set {name}={before}, or write the assumption without {name}",
+    )
+
+
+def _numbers(scope: Scope, call: Lengths, names: Any) -> dict[str, Any]:
+    found = {name: _value(scope, call, name) for name in sorted(names)}
+    return {name: value for name, value in found.items() if _is_number(value)}
+
+
+def _value(scope: Scope, call: Lengths, name: str) -> Any:
+    lengths = call.lengths() if call else {}
+    return lengths[name] if name in lengths else value_at(scope, name)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _with_lists(scope: Scope, fields: Fields) -> dict[str, Any]:
+    return expand_items(lambda path: value_at(scope, path), fields)
