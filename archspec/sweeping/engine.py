@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from archspec.errors import ArchspecError, Problem, SweepError
+from archspec.errors import ArchspecError, SweepError
 from archspec.sweeping.boxes import BOX, Array, Box, Grid, boxes
 from archspec.sweeping.evaluator import MAX_INT, Evaluator
 from archspec.sweeping.subject import Region, Subject
@@ -156,20 +156,10 @@ class Engine:
     def _add(self, point: tuple[int, ...]) -> Region:
         """Find the region of a point that is in none of those known."""
         if len(self.regions) >= MAX_REGIONS:
-            raise SweepError(self._crowded())
+            message = f"this grid needs more than {MAX_REGIONS:,} closed forms"
+            raise SweepError(message, help="sweep fewer values of the fields that decide on modules")
         self.regions.insert(0, self.subject.region(point))
         return self.regions[0]
-
-    def _crowded(self) -> Problem:
-        """Return the problem of too many regions, with the axes that cause it."""
-        axes: Counter[int] = Counter()
-        for region in self.regions[:1000]:
-            for condition in region.conditions:
-                if condition.op == "==" and condition.holds and len(condition.left.axes) == 1:
-                    axes[next(iter(condition.left.axes))] += 1
-        names = " and ".join(self.subject.axes[axis].name for axis, _ in axes.most_common(2))
-        help_ = f"each value of {names} needs its own: sweep fewer of them" if names else ""
-        return Problem(f"this grid needs more than {MAX_REGIONS:,} closed forms", help=help_)
 
 
 def part_of(box: Box, mask: Any) -> tuple[Box, Any, Array]:

@@ -147,7 +147,8 @@ class Sweep(Report):
         more = f"{found - len(taken):,} more rows" if found > len(taken) else ""
         if seen < self.points:
             more = f"the first {len(taken):,} rows of a grid of {self.points:,} points"
-        return Head(self.schema.names, taken, more, [*(self.remarks(seen) if seen else ()), *self.notes])
+        said = self.remarks(seen) if seen else []
+        return Head(self.schema.names, taken, more, [*said, *self.notes])
 
     def remarks(self, looked: int | None = None) -> list[str]:
         """Return how many points have no row, and why: of all points, or of the first ``looked``."""
@@ -285,16 +286,13 @@ def sweep(
     [4096, 32, 16384, 8852344832, 128]
     """
     lengths = lengths_in(locals())
-    tied, named = dict(tie or {}), named_columns(columns)
-    taken = {**{name: name for name in tied if name not in named}, **named}
-    axes = axes_of(set)
-    for name in [one.name for one in axes if one.name in taken and one.name not in tied]:
-        message = f"{name} is swept, and stands in the table already"
-        raise SweepError(message, help="leave it out of the columns")
-    several = " and ".join(f"({one})" for one in where or ()) or None
-    condition = where if isinstance(where, str) else several
-    subject = Subject(config, axes, architecture, tied, taken, condition, dtype, lengths, specs)
+    ties, asked, axes = dict(tie or {}), named_columns(columns), axes_of(set)
+    named = {**{name: name for name in ties if name not in asked}, **asked}
+    for name in (one.name for one in axes if one.name in named and one.name not in ties):
+        raise SweepError(f"{name} is swept, and has a column", help="leave it out of the columns")
+    condition = where if isinstance(where, str) else " and ".join(f"({one})" for one in where or ()) or None
+    subject = Subject(config, axes, architecture, ties, named, condition, dtype, lengths, specs)
     check_used(subject.names, dtype, lengths)
     if dtype is None and "bytes" in subject.names:
         check_unquantized(subject.config, "sweeps")
-    return Sweep(subject, list(named), wide)
+    return Sweep(subject, list(asked), wide)

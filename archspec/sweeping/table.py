@@ -15,7 +15,6 @@ import numpy as np
 
 from archspec.errors import UNICODE_HELP, SweepError, is_unicode
 from archspec.extras import required
-from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Array, boxes
 from archspec.sweeping.engine import Batch, Engine
 from archspec.sweeping.evaluator import MAX_INT
@@ -24,7 +23,7 @@ from archspec.symbolic.polynomials import EXACT_FLOAT, Poly, Real
 
 _EXPLORED = 48  # random points of a grid; smaller ones are explored in full
 DTYPES = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
-_KINDS: dict[type, str] = {bool: "bool", int: "int", float: "float", type(None): "null"}
+_KINDS: dict[type, str] = {bool: "bool", float: "float", type(None): "null"}
 _FITS: dict[str, Callable[[Any], bool]] = {
     "int": lambda value: type(value) is int and abs(value) <= MAX_INT,
     "decimal": lambda value: type(value) is int and abs(value) < 10**38,
@@ -104,55 +103,35 @@ def kind_of(values: Iterable[Any]) -> str:
     >>> kind_of([1, None]), kind_of([1, 0.5]), kind_of([True, 1]), kind_of([2**64])
     ('int', 'float', 'text', 'decimal')
     """
-    values = list(values)
     kinds = {_kind(value) for value in values} - {"null"}
     if "text" in kinds or ("bool" in kinds and len(kinds) > 1):
         return "text"
-    if kinds == {"int"} and any(map(_is_wide, values)):
-        return "decimal"
-    return "float" if "float" in kinds else next(iter(kinds), "null")
+    return next((kind for kind in ("float", "decimal", "int", "bool") if kind in kinds), "null")
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, Poly | Real):
-        return "int" if isinstance(value, Poly) else "float"
-    return _KINDS.get(type(value), "text")
-
-
-def _is_wide(value: Any) -> bool:
-    """Return True for an int that can be beyond 64 bits."""
     if isinstance(value, Poly):
-        return value.low < -MAX_INT or value.high > MAX_INT
-    return type(value) is int and abs(value) > MAX_INT
+        return "decimal" if value.low < -MAX_INT or value.high > MAX_INT else "int"
+    if type(value) is int:
+        return "decimal" if abs(value) > MAX_INT else "int"
+    return "float" if isinstance(value, Real) else _KINDS.get(type(value), "text")
 
 
 def _explored(engine: Engine) -> Iterator[Region]:
-    """Yield the regions of the corners and of some random points, whatever the order of the values.
+    """Yield the regions of the corners and of some random points, or of all points of a small grid.
 
     If all of them are refused, yield those of the grid up to the first one with a count.
     """
-    orders, random = [_order(axis) for axis in engine.subject.axes], Random(0)
-    last = tuple(len(order) - 1 for order in orders)
-    engine.region(last)  # first, because its region often holds for fewer layers, too
-    ranks = [last, (0,) * len(last)]
-    ranks += [tuple(random.randrange(end + 1) for end in last) for _ in range(_EXPLORED)]
+    random, lengths = Random(0), engine.grid.lengths
+    last = tuple(length - 1 for length in lengths)  # first, because its region often holds for fewer layers
+    points = [last, (0,) * len(last), *(tuple(map(random.randrange, lengths)) for _ in range(_EXPLORED))]
     if engine.points <= _EXPLORED:
-        ranks = [*np.ndindex(*(end + 1 for end in last))][::-1]
-    points = [tuple(order[rank] for order, rank in zip(orders, one, strict=True)) for one in ranks]
+        points = [*np.ndindex(*lengths)][::-1]
     regions = [engine.region(point) for point in dict.fromkeys(points)]
     yield from regions
     if not any(region.values for region in regions):
         found = (region for box in boxes(engine.grid) for region, _ in engine.assigned(box))
         yield from filter(None, [next((region for region in found if region.values), None)])
-
-
-def _order(axis: Axis) -> Sequence[int]:
-    """Return the positions of an axis's values in an order that does not depend on how they are given."""
-    if isinstance(axis.values, range):
-        rising = range(len(axis.values))
-        return rising if axis.values.step > 0 else rising[::-1]
-    known = [axis.code(at) if axis.numeric else json.dumps(axis.values[at]) for at in range(len(axis.values))]
-    return sorted(range(len(known)), key=lambda at: known[at])
 
 
 def as_array(values: Array, name: str, kind: str) -> Array:

@@ -101,7 +101,7 @@ SET, RANGE = "--set hidden_size=64", "--set hidden_size=64:128:64"
         (f"{SET} --columns parms", "did you mean params?"),
         (f"{SET} --columns params,,bytes", "a name is missing"),
         (f"{SET} --columns params,params", "missing or repeated"),
-        (f"{SET} --columns hidden_size", "hidden_size is swept"),
+        (f"{SET} --columns hidden_size", "hidden_size is swept, and has a column"),
         (f"{SET} --columns params|+", "not an expression"),
         (f"{SET} --where __import__('os')", "not a name of the spec language"),
         (f"{SET} --where params//(hidden_size-64)>1", "division by zero"),
