@@ -18,8 +18,7 @@ from archspec.symbolic.decisions import Condition
 from archspec.symbolic.polynomials import Atom, Poly, Real, Space
 
 MAX_INT = 2**63 - 1
-_KEPT = 4_096  # most arrays that are kept between boxes, and
-_KEPT_NUMBERS = 1 << 18  # most numbers in them
+_KEPT = 1 << 18  # numbers of the arrays that are kept between boxes
 _UFUNCS: dict[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 _UFUNCS |= {"//": np.floor_divide, "%": np.remainder, "min": np.minimum, "max": np.maximum}
 _ROUNDED: dict[str, Any] = {"trunc": np.trunc, "floor": np.floor, "ceil": np.ceil, "round": np.rint}
@@ -136,10 +135,9 @@ class Evaluator:
         key = (name, place)
         if key not in self._kept:
             found = make()
-            size = np.size(found)
-            if len(self._kept) >= _KEPT or self._kept_numbers + size > _KEPT_NUMBERS:
+            self._kept_numbers += np.size(found)
+            if self._kept_numbers > _KEPT:
                 self._kept.clear()
-                self._kept_numbers = 0
+                self._kept_numbers = np.size(found)
             self._kept[key] = found
-            self._kept_numbers += size
         return self._kept[key]

@@ -17,7 +17,6 @@ from archspec.extras import required
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
 MANY = 10**8  # points that a sweep evaluates without --yes: every format writes them in minutes
 _CELL = 8  # bytes of a number
-_GROUP = 1 << 18  # rows to a row group of Parquet
 _FORMULA = re.compile(r"[\x00-\x20\s\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")  # the start of a spreadsheet formula
 Batches = Iterable[Any]  # of Arrow records
 
@@ -94,10 +93,9 @@ def write(
         schema = pa.schema([field.with_name(_safe_text(field.name)) for field in schema])
         rows = (_safe_batch(batch, schema) for batch in rows)
     with open(path, "wb") as binary, _writer(schema, swept, binary, ending) as writer:
-        for group in _groups(rows):
-            writer.write_table(pa.Table.from_batches(group, schema))
-            written += sum(batch.num_rows for batch in group)
-            group.clear()  # frees them before the next ones are evaluated
+        for batch in rows:
+            writer.write_batch(batch)
+            written += batch.num_rows
     return written
 
 
@@ -138,15 +136,3 @@ def _writer(schema: Any, swept: list[str], file: IO[bytes], ending: str) -> Any:
 
         return pyarrow.csv.CSVWriter(file, schema)
     return required("pyarrow").ipc.new_file(file, schema)
-
-
-def _groups(rows: Batches) -> Iterator[list[Any]]:
-    """Collect batches until they have enough rows: if most points are refused, each has few."""
-    group: list[Any] = []
-    for batch in rows:
-        group.append(batch)
-        if sum(one.num_rows for one in group) >= _GROUP:
-            yield group
-            group = []
-    if group:
-        yield group
