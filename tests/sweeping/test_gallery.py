@@ -1,6 +1,4 @@
-"""Pictures of sweeps: labelled, the same every time, few points of however large a grid; the gallery's
-commands draw them.
-"""
+"""Pictures of sweeps: labels, ticks, lines, few points of a large grid, and the commands of the gallery."""
 
 from __future__ import annotations
 
@@ -21,62 +19,54 @@ from archspec.sweeping.engine import Engine
 from archspec.sweeping.pictures.panels import formatter, levels_of
 from archspec.sweeping.pictures.view import thin
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS, LLAMA, MIXTRAL = Path(__file__).parents[2] / "docs", "LlamaForCausalLM", "MixtralForCausalLM"
 GALLERY = (DOCS / "gallery.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (archspec sweep .*)$", GALLERY, re.MULTILINE)
-
-
-PLOTS = {
-    "two fields": (["hidden_size=1024:4096:256", "num_hidden_layers=8:48:4"], ["params"], "auto"),
-    "one field": (["num_local_experts=4:16"], ["bytes", "active_params"], "lines"),
+WIDTHS, EXPERTS = "hidden_size=1024:4096:256", "num_local_experts=4:16"
+TOP = "num_experts_per_tok=1:4"
+PLOTS: dict[str, tuple[list[str], list[str], str, list[str]]] = {  # fields, columns, kind, texts
+    "two fields": (
+        [WIDTHS, "num_hidden_layers=8:48:4"],
+        ["params"],
+        "auto",
+        ["B<", "hidden_size", "num_hidden_layers"],
+    ),
+    "one field": ([EXPERTS], ["bytes", "active_params"], "lines", [" GB<", "num_local_experts"]),
     "equal size": (
-        ["hidden_size=1024:4096:256", "num_experts_per_tok=1:4", "num_local_experts=4:16"],
+        [WIDTHS, TOP, EXPERTS],
         ["params"],
         "contour",
+        ["B<", "hidden_size", "num_local_experts"],
     ),
-    "pareto": (
-        ["hidden_size=1024:4096:256", "num_experts_per_tok=1:4", "num_local_experts=4:16"],
-        ["params", "active_params"],
-        "pareto",
-    ),
+    "pareto": ([WIDTHS, TOP, EXPERTS], ["params", "active_params"], "pareto", ["B<", "Pareto front"]),
 }
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_pictures_have_labels_units_and_prefixes(name: str, tmp_path: Path) -> None:
-    fields, columns, kind = PLOTS[name]
-    grid = archspec.sweep(
-        "MixtralForCausalLM", fields, columns=columns, tie={"num_attention_heads": "hidden_size // 128"}
-    )
+def test_pictures_have_labels_and_units_and_are_reproducible(name: str, tmp_path: Path) -> None:
+    fields, columns, kind, expected = PLOTS[name]
+    tie = {"num_attention_heads": "hidden_size // 128"}
+    grid = archspec.sweep(MIXTRAL, fields, columns=columns, tie=tie)
+    written = {}
     for ending in ("png", "svg", "pdf", "html"):
-        grid.plot(str(tmp_path / f"picture.{ending}"), kind)
-    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
-    svg = (tmp_path / "picture.svg").read_text(encoding="utf-8")
-    page = (tmp_path / "picture.html").read_text(encoding="utf-8")
-    for text in ("MixtralForCausalLM", columns[0]):
-        assert text in svg and text in page
-    ticks = [" GB<" if columns[0] == "bytes" else "B<"]
-    labels = (
-        ["params"]
-        if kind == "pareto"
-        else [field.partition("=")[0] for field in fields if "per_tok" not in field]
-    )
-    for text in [*ticks, *labels]:
-        assert text in svg
+        path = tmp_path / f"picture.{ending}"
+        grid.plot(str(path), kind)
+        written[ending] = path.read_bytes()
+        if ending in ("svg", "pdf"):
+            grid.plot(str(path), kind, overwrite=True)
+            assert path.read_bytes() == written[ending]
+    assert written["png"].startswith(b"\x89PNG") and written["pdf"].startswith(b"%PDF")
+    for text in (written["svg"].decode(), page := written["html"].decode()):
+        assert all(word in text for word in [MIXTRAL, columns[0], *expected])
     assert "<script" not in page and "src=" not in page and page.count("<svg") == 1
-    for ending in ("svg", "pdf"):
-        first = (tmp_path / f"picture.{ending}").read_bytes()
-        grid.plot(str(tmp_path / f"picture.{ending}"), kind, overwrite=True)
-        assert (tmp_path / f"picture.{ending}").read_bytes() == first, "pictures are the same every time"
 
 
-def test_a_picture_of_a_large_grid_looks_at_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_of_a_large_grid_evaluates_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    plain_batch = Engine.batch
-    monkeypatch.setattr(Engine, "batch", lambda self, box: (seen.append(box.size), plain_batch(self, box))[1])
-    grid = archspec.sweep(
-        "LlamaForCausalLM", ["hidden_size=32:320000:32", "num_hidden_layers=1:1000", "vocab_size=1:100000"]
-    )
+    batch = Engine.batch
+    monkeypatch.setattr(Engine, "batch", lambda self, box: (seen.append(box.size), batch(self, box))[1])
+    fields = ["hidden_size=32:320000:32", "num_hidden_layers=1:1000", "vocab_size=1:100000"]
+    grid = archspec.sweep(LLAMA, fields)
     grid.plot()
     assert grid.points == 10**12 and 0 < sum(seen) < 100_000
 
@@ -95,9 +85,7 @@ def test_the_gallery_is_drawn_by_its_commands(command: str, gallery: ModuleType,
     ((*arguments, picture),) = gallery.commands(f"$ {command}")
     drawn, kept = tmp_path / "picture.png", DOCS.parent / picture
     assert main([*arguments, str(drawn)]) == 0
-    assert drawn.read_bytes()[16:24] == kept.read_bytes()[16:24], (
-        "the kept picture has another size"
-    )  # width and height
+    assert drawn.read_bytes()[16:24] == kept.read_bytes()[16:24]  # width and height
 
 
 def test_the_gallery_shows_its_pictures(gallery: ModuleType) -> None:
@@ -110,84 +98,98 @@ def test_the_gallery_shows_its_pictures(gallery: ModuleType) -> None:
 
 @pytest.mark.parametrize(("first", "last"), [(1, 8192), (64, 8192), (2, 96), (5, 1003), (0, 100_000)])
 @pytest.mark.parametrize("most", [5, 200])
-def test_values_for_a_picture_are_round_and_even(first: int, last: int, most: int) -> None:
+def test_values_for_a_picture_are_evenly_spaced(first: int, last: int, most: int) -> None:
     for step in (1, 3, 64):
         whole = axis("d", range(first, last + 1, step))
         values = thin(whole, most).values
-        assert len(values) <= most and set(values) <= set(whole.values) and values[0] == first
-        assert values[-1] == whole.values[-1] and (len(whole.values) <= most or len(values) > most / 2)
+        count, span = len(whole.values), whole.values[-1] - first
+        assert len(values) <= most and set(values) <= set(whole.values)
+        assert values[0] == first and values[-1] == whole.values[-1]
+        assert count <= most or len(values) > most / 2
         gaps = np.diff(values)
-        assert (
-            len(gaps) == 0
-            or max(gaps) <= 3 * (whole.values[-1] - first) / min(most, len(whole.values)) + step
-        )
+        assert len(gaps) == 0 or max(gaps) <= 3 * span / min(most, count) + step
 
 
 def test_a_fine_grid_meets_points_that_can_be_built() -> None:
-    grid = archspec.sweep("LlamaForCausalLM", ["hidden_size=1:8192", "num_hidden_layers=2:96"])
-    seen = [value for value in thin(grid.subject.axes[0], 200).values if value % 64 == 0]
-    assert len(seen) > 90
+    grid = archspec.sweep(LLAMA, ["hidden_size=1:8192", "num_hidden_layers=2:96"])
+    assert sum(value % 64 == 0 for value in thin(grid.subject.axes[0], 200).values) > 90
     for figure in (grid.plot(), grid.plot(kind="contour")):
         assert all(len(line.get_xdata()) > 50 for line in figure.axes[0].get_lines())
 
 
 @pytest.mark.parametrize("kind", ["lines", "contour", "pareto"])
 @pytest.mark.parametrize("options", [{"where": "params < 0"}, {"tie": {"num_attention_heads": "3"}}])
-def test_nothing_to_draw_is_said(kind: str, options: dict[str, object]) -> None:
-    grid = archspec.sweep(
-        "LlamaForCausalLM",
-        ["hidden_size=64:128:64", "num_hidden_layers=2:4"],
-        columns=["params", "buffers"],
-        **options,
-    )
+def test_a_picture_without_a_point_is_refused(kind: str, options: dict[str, Any]) -> None:
+    fields = ["hidden_size=64:128:64", "num_hidden_layers=2:4"]
+    grid = archspec.sweep(LLAMA, fields, columns=["params", "buffers"], **options)
     with pytest.raises(SweepError, match="no point of the picture has a count"):
         grid.plot(kind=kind)
 
 
-def test_lines_are_levels_between_the_values() -> None:
-    values = np.geomspace(1.5e8, 9e10, 500)
-    assert levels_of(values) == [2e8, 5e8, 1e9, 2e9, 5e9, 1e10, 2e10, 5e10]
-    shares = np.linspace(0.011, 0.9, 500)
-    assert levels_of(shares) == [0.02, 0.05, 0.1, 0.2, 0.5]
-    assert all(5.5e9 <= level <= 9.5e9 for level in levels_of(np.linspace(5.4e9, 9.6e9, 500)))
-    assert len(levels_of(np.linspace(5.4e9, 9.6e9, 500))) >= 4
+def test_other_pictures_are_refused() -> None:
+    one, other = (
+        archspec.sweep("BertModel", "num_hidden_layers=2:9"),
+        archspec.sweep("GPT2Model", "n_layer=2"),
+    )
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"beside": [other]}, "GPT2Model is swept over other fields"),
+        ({"log": "z"}, "log is 'z'"),
+        ({"kind": "contour"}, "need two fields that vary"),
+        ({"kind": "pie"}, "unknown kind of picture 'pie'"),
+    ]
+    for options, message in cases:
+        with pytest.raises(SweepError, match=message):
+            one.plot(**options)
+    with pytest.raises(SweepError, match="hidden_act is not a number"):
+        archspec.sweep("BertModel", "num_hidden_layers=2:9", columns="hidden_act").plot()
 
 
-def test_ticks_have_prefixes_and_units() -> None:
-    shown = [formatter("params")(value, 0) for value in (0, 500, 1_000, 7_500_000_000, 0.05)]
-    assert shown == ["0", "500", "1K", "7.5B", "0.05"]
-    assert [formatter("params")(value, 0) for value in (3e6, 1.2e12, 5e15)] == ["3M", "1.2T", "5000T"]
-    assert [formatter("bytes")(value, 0) for value in (0, 16e9)] == ["0 B", "16 GB"]
-    assert formatter("flops")(3e12, 0) == "3 TFLOP"
+def test_contours_are_round_levels_between_the_values() -> None:
+    assert levels_of(np.geomspace(1.5e8, 9e10, 500)) == [2e8, 5e8, 1e9, 2e9, 5e9, 1e10, 2e10, 5e10]
+    assert levels_of(np.linspace(0.011, 0.9, 500)) == pytest.approx([0.02, 0.05, 0.1, 0.2, 0.5])
+    levels = levels_of(np.linspace(5.4e9, 9.6e9, 500))
+    assert len(levels) >= 4 and all(5.5e9 <= level <= 9.5e9 for level in levels)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("params", {0: "0", 500: "500", 1000: "1K", 7.5e9: "7.5B", 0.05: "0.05", 3e6: "3M", 1.2e12: "1.2T"}),
+        ("params", {5e15: "5000T"}),
+        ("bytes", {0: "0 B", 16e9: "16 GB"}),
+        ("flops", {3e12: "3 TFLOP"}),
+    ],
+)
+def test_ticks_have_prefixes_and_units(column: str, values: dict[float, str]) -> None:
+    assert {value: formatter(column)(value, 0) for value in values} == values
 
 
 def texts(side: Any) -> list[str]:
-    """The ticks of an axis that are seen."""
+    """The visible ticks of an axis."""
     low, high = sorted(side.get_view_interval())
     return [side.get_major_formatter()(at, 0) for at in side.get_major_locator()() if low <= at <= high]
 
 
 def test_logarithmic_axes_have_round_ticks() -> None:
-    grid = archspec.sweep("LlamaForCausalLM", ["hidden_size=512:8192:32", "num_hidden_layers=10:50"])
+    grid = archspec.sweep(LLAMA, ["hidden_size=512:8192:32", "num_hidden_layers=10:50"])
     wide, deep = grid.plot(kind="lines", log="xy").axes
     assert wide.get_xscale() == wide.get_yscale() == "log"
     assert texts(wide.xaxis) == ["512", "1,024", "2,048", "4,096", "8,192"]
     assert texts(deep.xaxis) == ["16", "32"] and {"1B", "2B", "5B", "10B"} <= {*texts(wide.yaxis)}
-    x = wide.get_lines()[0].get_xdata()
-    assert np.median(x) < 3000, "values lie evenly on a logarithmic axis"
+    assert np.median(wide.get_lines()[0].get_xdata()) < 3000  # evenly spaced on a logarithmic axis
     only = grid.plot(kind="lines", log="y").axes[0]
     assert (only.get_xscale(), only.get_yscale()) == ("linear", "log")
 
 
-def test_a_zero_has_no_place_on_a_logarithmic_axis() -> None:
-    grid = archspec.sweep("LlamaForCausalLM", ["num_hidden_layers=0:8", "vocab_size=1000:9000:1000"])
+def test_a_logarithmic_axis_leaves_out_zero() -> None:
+    grid = archspec.sweep(LLAMA, ["num_hidden_layers=0:8", "vocab_size=1000:9000:1000"])
     for line in grid.plot(kind="lines", log="x").axes[0].get_lines():
         assert list(line.get_xdata()) == [*range(1, 9)]
 
 
 def test_columns_of_one_unit_share_a_panel() -> None:
     columns = ["params", "active_params", "bytes", "flops"]
-    figure = archspec.sweep("MixtralForCausalLM", ["num_local_experts=4:16"], columns=columns).plot()
+    figure = archspec.sweep(MIXTRAL, [EXPERTS], columns=columns).plot()
     assert [place.get_ylabel() for place in figure.axes] == ["parameters", "bytes", "flops"]
     assert [len(place.get_lines()) for place in figure.axes] == [2, 1, 1]
     for place in figure.axes:  # the FLOPs are the same everywhere
@@ -197,25 +199,22 @@ def test_columns_of_one_unit_share_a_panel() -> None:
 
 
 @pytest.mark.parametrize("kind", ["auto", "pareto"])
-def test_models_share_a_picture(kind: str, tmp_path: Path) -> None:
+def test_models_share_a_picture(kind: str, folder: Path, cli: Any) -> None:
     fields, columns = ["num_hidden_layers=2:24", "hidden_size=768:1536:768"], "params,active_params"
-    options = [part for field in fields for part in ("--set", field)]
-    options += ["--columns", columns, "--kind", kind, "--plot", str(tmp_path / "models.pdf")]
-    assert main(["sweep", "GPT2LMHeadModel", "--beside", "MixtralForCausalLM", *options]) == 0
-    assert (tmp_path / "models.pdf").read_bytes().startswith(b"%PDF")
-    grids = [
-        archspec.sweep(name, fields, columns=columns) for name in ("GPT2LMHeadModel", "MixtralForCausalLM")
-    ]
+    line = f"sweep GPT2LMHeadModel --beside {MIXTRAL} --set {fields[0]} --set {fields[1]}"
+    cli(f"{line} --columns {columns} --kind {kind} --plot models.pdf")
+    assert (folder / "models.pdf").read_bytes().startswith(b"%PDF")
+    grids = [archspec.sweep(name, fields, columns=columns) for name in ("GPT2LMHeadModel", MIXTRAL)]
     figure = grids[0].plot(kind=kind, beside=grids[1:])
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert len(named) == 4 and len({name.replace(":", ",").partition(",")[0] for name in named}) == 2
     if kind == "auto":
-        line = figure.axes[0].get_lines()[2]
         known = {"hidden_size": 768, "num_hidden_layers": 2}
-        assert line.get_ydata()[0] == archspec.load("MixtralForCausalLM", set=known).params
+        line_of_params = figure.axes[0].get_lines()[2]
+        assert line_of_params.get_ydata()[0] == archspec.load(MIXTRAL, set=known).params
 
 
-def test_configs_of_one_class_are_told_apart() -> None:
+def test_configs_of_one_class_are_named_by_their_files() -> None:
     names = ("EleutherAI--pythia-1b", "EleutherAI--pythia-12b")
     paths = [str(DOCS.parent / "configs" / f"{name}.json") for name in names]
     first, second = (archspec.sweep(path, "num_hidden_layers=2:9") for path in paths)
@@ -226,20 +225,12 @@ def test_configs_of_one_class_are_told_apart() -> None:
 
 
 def test_no_panel_is_empty() -> None:
-    """No number of heads divides the middle width: a neighbour is drawn. The last panel fills its row."""
+    """No number of heads divides the middle width: its neighbor is drawn. The last panel fills its row."""
     fields = {"hidden_size": [512, 771, 1024], "num_attention_heads": "4:32", "num_hidden_layers": "2:8"}
-    figure = archspec.sweep("BertModel", fields).plot()
-    assert len(figure.axes) == 4 and all(place.axison for place in figure.axes)
+    grid = archspec.sweep("BertModel", fields)
+    figure = grid.plot()
+    assert len(figure.axes) == 4
     for place in figure.axes[:3]:
         assert place.get_lines() and all(len(line.get_xdata()) for line in place.get_lines())
-    figure = archspec.sweep("BertModel", fields).plot(kind="lines")
+    figure = grid.plot(kind="lines")
     assert len(figure.axes) == 3 and figure.axes[2].get_subplotspec().colspan == range(2)
-
-
-def test_models_that_are_swept_otherwise_are_refused() -> None:
-    one = archspec.sweep("BertModel", "num_hidden_layers=2:9")
-    other = archspec.sweep("GPT2Model", "num_hidden_layers=2:8")
-    with pytest.raises(SweepError, match="GPT2Model is swept over other fields"):
-        one.plot(beside=[other])
-    with pytest.raises(SweepError, match="log is 'z'"):
-        one.plot(log="z")
