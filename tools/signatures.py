@@ -1,4 +1,7 @@
-"""Writes public signatures from the tables: functions below `@takes("verb")`, and the quantities of Model."""
+"""Writes declarations from the tables: functions below `@takes("verb")`, fields below `# axes of "verb"`.
+
+The quantities of Model are written, too.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,30 @@ import ast
 import re
 from pathlib import Path
 
+from archspec.tables.axes import axes_of
 from archspec.tables.option import COMMAND, Option
 from archspec.tables.options import options_of
 from archspec.tables.quantities import QUANTITIES
 
 ROOT = Path(__file__).parent.parent / "archspec"
 _ATTRIBUTES = re.compile(r"(?: +\w+: int = _counted\(\"\w+\"\)\n)+")  # of Model, one for each quantity
+_AXES = re.compile(r'(    # axes of "(\w+)"\n)(?:    \w+: int(?: = 0)?\n)*')  # of a record of lengths
 LOADING = ("model", "architecture", "set", "specs")  # parameters of `archspec.load`, not of Model's methods
 
 
 def write_signatures(root: Path = ROOT) -> list[Path]:
-    """Update the parameters of all functions below `@takes`, and return the files that changed."""
+    """Update all declarations that follow from the tables, and return the files that changed."""
     changed = []
     for path in sorted(root.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if "@takes(" in text and (written := updated(text)) != text:
+        if ("@takes(" in text or "# axes of" in text) and (written := updated(text)) != text:
             path.write_text(written, encoding="utf-8")
             changed.append(path)
     return changed
 
 
 def updated(text: str) -> str:
-    """Return a module's text with the parameters that the tables declare."""
+    """Return a module's text with the parameters and fields that the tables declare."""
     lines = text.splitlines(keepends=True)
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     for function in sorted(functions, key=lambda node: -node.lineno):
@@ -36,7 +41,13 @@ def updated(text: str) -> str:
             indent = " " * function.col_offset
             lines[function.lineno - 1 : first] = [f"{indent}{_signature(function, verb)}\n"]
     attributes = "".join(f'    {name}: int = _counted("{name}")\n' for name in QUANTITIES)
-    return _ATTRIBUTES.sub(attributes, "".join(lines))
+    return _AXES.sub(_axis_fields, _ATTRIBUTES.sub(attributes, "".join(lines)))
+
+
+def _axis_fields(found: re.Match[str]) -> str:
+    """Return the fields of a record of lengths; an axis that may be 0 is optional."""
+    axes = axes_of(found[2]).items()
+    return found[1] + "".join(f"    {name}: int{'' if axis.minimum else ' = 0'}\n" for name, axis in axes)
 
 
 def _verb(function: ast.FunctionDef) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archspec.arguments import takes
 from archspec.compare.alignment import KINDS, Alignment, aligned
 from archspec.configs.origin import merge_overrides
-from archspec.costs.notes.excess import notes_of
+from archspec.costs.excess import notes_of
 from archspec.errors import ArchspecError
 from archspec.models.calls import EXCESS
 from archspec.models.counts import Tied

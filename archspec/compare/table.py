@@ -10,8 +10,8 @@ from typing import Any
 from archspec.arguments import takes
 from archspec.compare.columns import DEFAULT, IN_BYTES, OF_CALL, Calls, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
+from archspec.costs.excess import notes_of
 from archspec.costs.lengths import USUAL_TOKENS
-from archspec.costs.notes.excess import notes_of
 from archspec.errors import ArchspecError, Problem, printable
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Record, Report, fact

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import json
-import os
 from collections.abc import Iterable, Iterator
-from functools import cache, cached_property
+from functools import cached_property
 
 from archspec.arguments import checked
 from archspec.configs.scope import Scope
@@ -14,17 +12,25 @@ from archspec.costs.builder import Costed, build_costs
 from archspec.costs.forward import COUNT_HELP, sums, validation_gap
 from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.parallel import Shares
-from archspec.costs.quantities import inside, is_checkpointed, own_saves
-from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
+from archspec.costs.records import (
+    ELEMENT_BYTES,
+    KERNELS,
+    Saved,
+    Step,
+    checkpointed,
+    inside,
+    own_terms,
+    training_axes,
+)
 from archspec.errors import ArchspecError
 from archspec.language.expression import Expression
-from archspec.specs.files import folder
+from archspec.specs.files import read_json
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.tree.tensors import joined, output_embeddings
 from archspec.typing_light import Any
 
-LOSSES = "losses.json"
+LOSSES = "losses.json"  # which `python -m tools.losses` writes
 WHOLE, TENSOR, PIPELINE = "whole", "tensor", "pipeline"  # the ranks on which a loss was measured
 
 
@@ -51,26 +57,24 @@ class StepActivations:
         """Each module's own bytes, without those of modules inside, by its name in `named_modules()`."""
         return sums(self.of_modules(self.step.checkpointing).items())
 
-    def of_modules(self, checkpointing: bool) -> dict[str, int]:
-        """Return each module's own bytes, also zeros; with checkpointing a layer saves its inputs only."""
-        found: dict[str, int] = {}
-        for path, saved in saves(self.tree, checkpointing):
-            found[path] = found.get(path, 0) + self._bytes(path, saved)
-        return found
-
     @cached_property
     def recomputed_bytes(self) -> int:
         """Bytes of the largest layer while checkpointing recomputes it; they may include its input."""
         layers = checkpointed(self.tree) if self.step.checkpointing else ()
-        return max(
-            (sum(self._bytes(*one) for one in saves(node, prefix=path)) for path, node in layers), default=0
-        )
+        return max((sum(self._saved(node, False, path).values()) for path, node in layers), default=0)
 
-    def _bytes(self, path: str, saved: Saved) -> int:
-        if saved.nbytes is None:
-            module = f"{path or self.architecture} ({saved.name})"
-            raise ArchspecError(f"the activations of {module} are not supported", help=COUNT_HELP)
-        return int(saved.nbytes)
+    def of_modules(self, checkpointing: bool) -> dict[str, int]:
+        """Return each module's own bytes, also zeros; with checkpointing a layer saves its inputs only."""
+        return self._saved(self.tree, checkpointing)
+
+    def _saved(self, tree: Node, checkpointing: bool, prefix: str = "") -> dict[str, int]:
+        found: dict[str, int] = {}
+        for path, name, nbytes in _saves(tree, checkpointing, prefix):
+            if nbytes is None:
+                module = f"{path or self.architecture} ({name})"
+                raise ArchspecError(f"the activations of {module} are not supported", help=COUNT_HELP)
+            found[path] = found.get(path, 0) + int(nbytes)
+        return found
 
 
 class RankActivations:
@@ -129,24 +133,24 @@ def called_activations(
     Errors: :class:`ArchspecError` for a class whose activations were not validated, and for a step that is
     too long.
     """
-    for value, known in ((dtype, ELEMENT_BYTES), (attention, KERNELS)):
-        if value not in tuple(known):
+    for value, known in ((dtype, tuple(ELEMENT_BYTES)), (attention, KERNELS)):
+        if value not in known:
             help_ = f"choose {' or '.join(known)}"
             raise ArchspecError(f"activations are not supported with {value}", help=help_)
     lengths = (("batch", batch, 1), ("tokens", tokens, 2), ("encoder_tokens", encoder_tokens or 2, 2))
     for name, length, least in lengths:
         if type(length) is not int or length < least:
             raise ArchspecError(f"{name} is {length!r}", help=f"give an integer of at least {least}")
-    step = Step(batch, tokens, encoder_tokens or 0, dtype, attention, checkpointing)
+    loss = loss_of(scope.spec.model_type, architecture) or ""
+    options: dict[str, Any] = {"dtype": dtype, "attention": attention, "checkpointing": checkpointing}
+    step = Step(batch, tokens, encoder_tokens=encoder_tokens or 0, loss=loss, **options)
     spec = scope.spec
     gap = validation_gap(scope, spec.library.costs(spec.model_type).activations_gap(architecture, step.kind))
     if gap is not None:
         what = f"the activations of {architecture} ({spec.model_type}) with {step.kind}"
         raise ArchspecError(f"{what} are not supported: {gap}", help=COUNT_HELP)
     check_runs(scope, architecture)
-    found = StepActivations(
-        scope, architecture, step._replace(loss=loss_of(spec.model_type, architecture) or "")
-    )
+    found = StepActivations(scope, architecture, step)
     check_lengths(scope, architecture, step)
     return found
 
@@ -157,7 +161,7 @@ def loss_of(model_type: str, architecture: str, ranks: str = WHOLE) -> str | Non
     >>> loss_of("llama", "LlamaForCausalLM"), loss_of("llama", "LlamaModel")
     ('causal_lm_loss', None)
     """
-    for name, types in _losses().get(ranks, {}).items():
+    for name, types in read_json(LOSSES)["losses"].get(ranks, {}).items():
         if architecture in types.get(model_type, ()):
             return str(name)
     return None
@@ -169,13 +173,6 @@ def loss_gap(model_type: str, architecture: str, ranks: Iterable[str] = ()) -> s
         return f"not validated for {architecture}"
     missing = [kind for kind in ranks if loss_of(model_type, architecture, kind) is None]
     return f"not validated with {missing[0]} parallelism" if missing else None
-
-
-@cache
-def _losses() -> Any:
-    """Return the records of formulas/losses.json, which `python -m tools.losses` writes."""
-    with open(os.path.join(folder(), LOSSES), encoding="utf-8") as file:
-        return json.load(file)["losses"]
 
 
 def loss_saved(builder: Costed, tree: Node, name: str) -> Saved:
@@ -207,17 +204,9 @@ def _vocabulary(tree: Node) -> Any:
     return node.tensors[0].shape[0]
 
 
-def saves(node: Node, checkpointing: bool = False, prefix: str = "") -> Iterator[tuple[str, Saved]]:
-    """Yield what every module saves, with its path."""
-    yield from ((prefix, saved) for saved in own_saves(node, checkpointing))
+def _saves(node: Node, checkpointing: bool, prefix: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield the path of every module, and each name and number of bytes that it saves."""
+    for name, (nbytes,) in own_terms("activation_bytes", node, checkpointing):
+        yield prefix, name, nbytes
     for name, child in inside(node, "activation_bytes", checkpointing).items():
-        yield from saves(child, checkpointing, joined(prefix, name))
-
-
-def checkpointed(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Yield the layers that checkpointing recomputes, with their paths."""
-    if is_checkpointed(node):
-        yield prefix, node
-        return
-    for name, child in node.children.items():
-        yield from checkpointed(child, joined(prefix, name))
+        yield from _saves(child, checkpointing, joined(prefix, name))

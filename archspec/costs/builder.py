@@ -1,14 +1,11 @@
-"""The builder of a tree whose modules have the costs of a call, over exact or symbolic numbers.
-
-:class:`Costed` adds `runs:`, `ops:`, `cache:` and `saves:` of the specs to a builder.
-"""
+"""The builder of a tree whose modules have the costs of a call, over exact or symbolic numbers."""
 
 from __future__ import annotations
 
 import ast
 
 from archspec.configs.scope import Scope
-from archspec.costs.products import cache_tensors, contraction
+from archspec.costs.products import axes_here, cache_tensors, contraction
 from archspec.costs.records import (
     ALLOCATIONS,
     EXACT,
@@ -28,23 +25,18 @@ from archspec.specs.records import Body, Module
 from archspec.tree.builder import Builder, keep
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import Any
 
-ENCODER_AXES = ("encoder_tokens", "new_encoder_tokens")
-
-
-class Layer(NamedTuple):
-    """A module in a loop of layers, and the lists that it read by its index, with their items there.
-
-    A pair of None stands for the index itself.
-    """
-
-    built: Node
-    reads: list[tuple[Any, Any]]
+_ENCODER_AXES = ("encoder_tokens", "new_encoder_tokens")
+_ITSELF = (None, None)  # a read of a layer's index itself
+_Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, with their items there
 
 
 class Costed(Builder):
-    """A builder at the axes of a call; the axes are None inside a module that does not run."""
+    """A builder at the axes of a call, with `runs:`, `ops:`, `cache:` and `saves:` of the specs.
+
+    The axes are None inside a module that does not run.
+    """
 
     axes: Axes | None = None
     allocations: tuple[str, ...] = (EXACT,)  # the allocations in which the tensors of the cache are listed
@@ -59,8 +51,8 @@ class Costed(Builder):
         self.outputs: dict[int, tuple[Node, Any]] = {}  # by the id of a Linear: the elements of its output
         self.layered: dict[str, bool] = {}  # model type -> True if costs of a layer depend on its index
         self.layer_idx: Any = None  # of the layer that is being built, if its costs may depend on it
-        self.layers: dict[Any, list[Layer]] = {}  # the layers that were built of a module
-        self.layer_reads: list[tuple[Any, Any]] = []  # the same as `Layer.reads`, of the module being built
+        self.layers: dict[Any, list[tuple[Node, _Reads]]] = {}  # the layers that were built of a module
+        self.layer_reads: _Reads = []  # of the module that is being built
 
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
         frame = super().frame_of(module, scope, local)
@@ -82,37 +74,36 @@ class Costed(Builder):
         if key is None:
             return super().instantiate(module, scope, arguments, node)
         layers = self.layers.setdefault(key[0], [])
-        for layer in layers:
-            if all(items[self.layer_idx] == item for items, item in layer.reads):
-                self.layer_reads += layer.reads
-                return layer.built
+        for built, reads in layers:
+            if all(items[self.layer_idx] == item for items, item in reads):
+                self.layer_reads += reads
+                return built
         outer, self.layer_reads = self.layer_reads, []
-        layer = Layer(super().instantiate(module, scope, arguments, node), self.layer_reads)
-        if (None, None) not in layer.reads:
-            layers.append(layer)
-        self.layer_reads = outer + layer.reads
-        return layer.built
+        built, reads = super().instantiate(module, scope, arguments, node), self.layer_reads
+        if _ITSELF not in reads:
+            layers.append((built, reads))
+        self.layer_reads = outer + reads
+        return built
 
     def visit_Subscript(self, node: ast.Subscript, local: Locals) -> Any:
         before = len(self.layer_reads)
         found = super().visit_Subscript(node, local)
-        if isinstance(node.slice, ast.Name) and self.layer_reads[before:] == [(None, None)]:
+        if isinstance(node.slice, ast.Name) and self.layer_reads[before:] == [_ITSELF]:
             self.layer_reads[before:] = [(self.visit(node.value, local), found)]
         return found
 
     def name(self, name: str, node: ast.Name) -> Any:
         """Look up a name; an axis of the call is hidden by a local name and by a field of the same name."""
         frame = self.frames[-1]
-        of_call = frame.axes is not None and (name in frame.axes or name == "layer_idx")
-        if not of_call or name in frame.local or name in frame.where or frame.scope.has(name):
+        hidden = name in frame.local or name in frame.where or frame.scope.has(name)
+        if frame.axes is None or hidden:
             return super().name(name, node)
-        if name == "layer_idx":
-            if frame.layer_idx is None:
-                return super().name(name, node)
-            self.layer_reads.append((None, None))
+        if name == "layer_idx" and frame.layer_idx is not None:
+            self.layer_reads.append(_ITSELF)
             return frame.layer_idx
-        assert frame.axes is not None  # as tested above
-        if name in ENCODER_AXES:
+        if name not in frame.axes:
+            return super().name(name, node)
+        if name in _ENCODER_AXES:
             self.attends = self.reads_encoder = True
         return frame.axes[name]
 
@@ -129,14 +120,14 @@ class Costed(Builder):
             self.layer_idx = outer
 
     def has_equal_turns(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
-        return super().has_equal_turns(node) and not self.reads_layer_idx()
+        return super().has_equal_turns(node) and not self._reads_layer_idx()
 
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
         super().bind(target, item, local)
-        if isinstance(target, ast.Name) and self.reads_layer_idx():
+        if isinstance(target, ast.Name) and self._reads_layer_idx():
             self.layer_idx = item
 
-    def reads_layer_idx(self) -> bool:
+    def _reads_layer_idx(self) -> bool:
         if self.axes is None:
             return False
         spec = self.frames[-1].scope.spec
@@ -161,7 +152,7 @@ class Costed(Builder):
         frame = self.frames[-1]
         runs = frame.runs.get(name)
         if runs is None or frame.axes is None:
-            return self.replaced(name, super().child(name, inner))
+            return self._replaced(name, super().child(name, inner))
         given = runs if isinstance(runs, dict) else {"tokens": runs}
         if isinstance(runs, dict) and "tokens" in runs and runs["tokens"].text == "new_encoder_tokens":
             self.encodes = True
@@ -171,16 +162,17 @@ class Costed(Builder):
         idle = (self.keeps_empty or type(positions) is int) and positions == 0  # saves nothing, either
         outer, self.axes = self.axes, None if idle else inner_axes(frame.axes, values)
         child = super().child(name, inner)
-        self.attends = attends if child is None else self.attends
-        if self.axes is not None and child is not None and child.cls in ("Parameter", "Buffer"):
+        if child is None:
+            self.attends = attends
+        elif self.axes is not None and child.cls in ("Parameter", "Buffer"):
             child.costs = weight_costs("Linear", child.tensors, self.axes)
         if chosen is not None and child is not None and (routed := child.routed) is not None:
             child = child.copy()
             child.computed = routed._replace(chosen=chosen)
         self.axes = outer
-        return self.replaced(name, child)
+        return self._replaced(name, child)
 
-    def replaced(self, name: str, child: Node | None) -> Node | None:
+    def _replaced(self, name: str, child: Node | None) -> Node | None:
         """Return an attribute with the bytes that the module's `saves:` gives for it."""
         stated = self.frames[-1].saves.get(name)
         if stated is None or child is None:
@@ -193,29 +185,33 @@ class Costed(Builder):
 
     def saved(self, name: str, stated: Expression | None) -> Saved:
         """Return the bytes of one line of `saves:`."""
-        frame = self.frames[-1]
-        assert frame.axes is not None  # `saves:` are read of a training step only
-        return Saved(
-            name, None if stated is None else self.evaluate(stated, frame.local) * frame.axes["times"]
-        )
+        if stated is None:
+            return Saved(name, None)
+        return Saved(name, self.evaluate(stated, self.frames[-1].local) * axes_here(self)["times"])
 
     def completed(self, built: Node, module: Module) -> None:
         """Add the costs of a module's own code."""
         if self.axes is None:
             return
         attributes = module.body if isinstance(module.body, dict) else {}
-        saves = self.frames[-1].saves.items()
-        own = [self.saved(name, stated) for name, stated in saves if name not in attributes]
-        results = [self.evaluate(op, self.frames[-1].local) for op in module.ops]
-        products = [product for product in results if product is not None]
-        built.costs = [*built.costs, *(product.cost for product in products)]
+        own = [
+            self.saved(name, stated)
+            for name, stated in self.frames[-1].saves.items()
+            if name not in attributes
+        ]
+        kept = []
+        for result in [self.evaluate(op, self.frames[-1].local) for op in module.ops]:
+            if result is not None:
+                cost, cached, saved = result
+                built.costs = [*built.costs, cost]
+                built.saves = [*built.saves, saved] if trains(self.axes) else built.saves
+                kept += cached
         if trains(self.axes):
-            built.saves = [*built.saves, *(product.saved for product in products), *own]
+            built.saves = [*built.saves, *own]
         if built.cache is None or module.cache is None:
             built.cache, built.reserved = None, []
             return
         self.returns_cache |= module.returned
-        kept = [tensor for product in products for tensor in product.kept]
         for state in cache_tensors(self, module.cache, "state"):
             kept += [state._replace(allocation=one) for one in self.allocations]
         built.cache = [*built.cache, *(tensor for tensor in kept if tensor.allocation == EXACT)]
@@ -233,14 +229,13 @@ class CostBuilder(Costed):
 
     def serves(self, architecture: str, axes: Axes) -> bool:
         """Return True if the tree has the costs at some axes; a training step has those of its call."""
-        known_by = self.domain.known_by
-        return self.architecture == architecture and all(
-            name in self.lengths
-            and (
-                known_by(self.lengths[name]) == known_by(value) or (name in ENCODER_AXES and not self.attends)
-            )
-            for name, value in axes.items()
-        )
+        known_by, lengths = self.domain.known_by, self.lengths
+
+        def is_equal(name: str) -> bool:
+            idle = name in _ENCODER_AXES and not self.attends
+            return name in lengths and (idle or known_by(lengths[name]) == known_by(axes[name]))
+
+        return self.architecture == architecture and all(map(is_equal, axes))
 
 
 def build_costs(scope: Scope, architecture: str, axes: Axes) -> CostBuilder:

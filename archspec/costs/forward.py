@@ -11,24 +11,36 @@ from archspec.arguments import TEXT, checked
 from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
-from archspec.costs.builder import build_costs
-from archspec.costs.quantities import inside, routed_of, routed_share, total
-from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Cost, Kept, axes_of
+from archspec.costs.builder import CostBuilder, build_costs
+from archspec.costs.records import (
+    ALLOCATIONS,
+    EXACT,
+    PAGES,
+    STATIC,
+    Call,
+    Cost,
+    Kept,
+    axes_of,
+    inside,
+    routed_of,
+    routed_share,
+    total,
+)
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.values import here
+from archspec.tables.axes import AXES
 from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import joined
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import NamedTuple
 
 HELD = {  # further numbers, and the reference of their validation
     "masked": ("masked FLOPs", "transformers' masks"),
     "static": ("static caches", "transformers' StaticCache"),
     "working_set": ("peak temporary memory", "torch's allocations"),
 }
-ENCODER_HELP = "give the encoder's sequence length as encoder_tokens"
 COUNT_HELP = "parameter counts still work: archspec count"
-PAGE = 16  # tokens: a serving engine reserves whole pages
+_PAGE = 16  # tokens: a serving engine reserves whole pages
 
 
 class CacheTensor(NamedTuple):
@@ -65,32 +77,29 @@ class Forward:
         self,
         scope: Scope,
         architecture: str,
-        batch: int,
-        tokens: int,
-        past: int = 0,
-        encoder_tokens: int | None = None,
-        new_encoder_tokens: int | None = None,
+        *lengths: int | None,
         held: Collection[str] = tuple(HELD),
+        **named: int | None,
     ) -> None:
         self.scope, self.architecture, self.held = scope, architecture, held
-        _check_integers(1, batch=batch, tokens=tokens)
-        _check_integers(0, past=past, encoder_tokens=encoder_tokens, new_encoder_tokens=new_encoder_tokens)
-        call = Call(batch, tokens, past, encoder_tokens or 0)
-        if new_encoder_tokens is None:
-            new_encoder_tokens = call.default_new_encoder_tokens
-        self.call = call._replace(new_encoder_tokens=new_encoder_tokens)
-        self.built = build_costs(scope, architecture, axes_of(self.call))
+        given = {name: axis.default for name, axis in AXES.items()} | dict(zip(AXES, lengths, strict=False))
+        given |= named
+        for name, value in given.items():
+            least = AXES[name].minimum if name in AXES else 0
+            if value is not None and (type(here(value)) is not int or value < least):
+                raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
+        call = Call(**{name: value for name, value in given.items() if value is not None})
+        if given["new_encoder_tokens"] is None:
+            call = call._replace(new_encoder_tokens=call.default_new_encoder_tokens)
+        self.call = call
+        self.built = build_costs(scope, architecture, axes_of(call))
         self.tree = self.built.root
-        self._check_lengths(encoder_tokens)
+        self._check_lengths(given["encoder_tokens"])
 
     def _check_lengths(self, encoder_tokens: int | None) -> None:
         """Errors: :class:`ArchspecError` for lengths that the architecture does not use, or lacks."""
         name, built = self.architecture, self.built
-        if encoder_tokens and not built.attends:
-            message = f"encoder_tokens has no effect: {name} does not attend to an encoder"
-            raise ArchspecError(message, help="leave out encoder_tokens")
-        if built.encodes and encoder_tokens is None:
-            raise ArchspecError(f"{name} needs the sequence length of its encoder", help=ENCODER_HELP)
+        check_encoder(built, name, encoder_tokens)
         if built.encodes and self.scope.raw.get("is_encoder_decoder") is False:
             raise ArchspecError(
                 f"{name} has an encoder and a decoder, but the config sets is_encoder_decoder to false",
@@ -157,7 +166,7 @@ class Forward:
     @cached_property
     def cache(self) -> list[CacheTensor]:
         """The tensors of the KV cache after the call, in the order of their modules."""
-        return cache_of(self.tree)
+        return _cache_of(self.tree, EXACT)
 
     @property
     def allocations(self) -> tuple[str, ...]:
@@ -180,7 +189,7 @@ class Forward:
         if allocation == STATIC:
             self.check_held(STATIC)
         call = whole_pages(self.call) if allocation == PAGES else self.call
-        return cache_of(build_costs(self.scope, self.architecture, axes_of(call)).root, allocation)
+        return _cache_of(build_costs(self.scope, self.architecture, axes_of(call)).root, allocation)
 
     @checked(name=TEXT)
     def check_held(self, name: str) -> None:
@@ -211,9 +220,9 @@ def sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
     {'a': 3}
     """
     found = Counter[str]()
-    for name, number in pairs:
-        found[name] += number
-    return {name: number for name, number in found.items() if number}
+    for name, value in pairs:
+        found[name] += value
+    return {name: value for name, value in found.items() if value}
 
 
 def check_supported(scope: Scope, architecture: str, training: bool = False) -> None:
@@ -235,15 +244,19 @@ def validation_gap(scope: Scope, gap: str | None) -> str | None:
     return gap or (f"it was validated with another spec of {other}" if other else None)
 
 
-def _check_integers(least: int, **lengths: Any) -> None:
-    for name, value in lengths.items():
-        if value is not None and (type(here(value)) is not int or value < least):
-            raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
+def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | None) -> None:
+    """Errors: :class:`ArchspecError` for an encoder's sequence length that has no effect, or is missing."""
+    if encoder_tokens and not built.attends:
+        message = f"encoder_tokens has no effect: {architecture} does not attend to an encoder"
+        raise ArchspecError(message, help="leave out encoder_tokens")
+    if encoder_tokens is None and built.encodes:
+        message = f"{architecture} needs the sequence length of its encoder"
+        raise ArchspecError(message, help="give the encoder's sequence length as encoder_tokens")
 
 
 def whole_pages(call: Call) -> Call:
     """Lengthen the past of a call until its context fills whole pages."""
-    return call._replace(past=-(-call.context // PAGE) * PAGE - call.tokens)
+    return call._replace(past=-(-call.context // _PAGE) * _PAGE - call.tokens)
 
 
 def own_flops(node: Node, prefix: str = "", routed: Routed | None = None) -> Iterator[tuple[str, Cost]]:
@@ -268,9 +281,8 @@ def kept_tensors(node: Node, prefix: str = "", allocation: str = EXACT) -> Itera
         yield from kept_tensors(child, joined(prefix, name), allocation)
 
 
-def cache_of(tree: Node, allocation: str = EXACT) -> list[CacheTensor]:
-    """Return the tensors of the KV cache in an allocation, in the order of their modules."""
-    found = []
+def _cache_of(tree: Node, allocation: str) -> list[CacheTensor]:
+    found: list[CacheTensor] = []
     for path, kept in kept_tensors(tree, allocation=allocation):
         layer = next((int(part) for part in path.split(".") if part.isdigit()), None)
         tensor = CacheTensor(kept.name, layer, kept.kind, kept.shape, path, kept.dtype)

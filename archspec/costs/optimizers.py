@@ -6,23 +6,19 @@ weights, its states, and the source. Step counters are on the CPU and are not in
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cache
 from math import prod
 
 from archspec.costs.parallel import Part, Ranks
 from archspec.costs.records import Row
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.formats.dtypes import dtype_bytes
-from archspec.specs.files import folder
+from archspec.specs.files import read_json
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import NamedTuple
 
-OPTIMIZERS = "optimizers.json"
 STAGES = ("optimizer", "gradients", "weights")  # ZeRO's stages 1, 2 and 3 shard one more each
 KEPT = " kept in float32"  # ends the names of rows of parameters that stay in float32
 _WEIGHTS = "weights"  # as a dtype: that of the weight itself
@@ -47,40 +43,10 @@ class Optimizer(NamedTuple):
         """True if each state has an element for each parameter, so that it can be sharded."""
         return not any(state in _BY_TENSOR for state in self.states.values())
 
-    def copied(self, dtype: str) -> str | None:
-        """Return the dtype of the copy of weights in a dtype; None without a wider copy."""
-        wider = self.copy is not None and dtype_bytes(self.copy) > dtype_bytes(dtype)
-        return self.copy if wider else None
 
-    def state_bytes(self, state: str, tensors: list[Tensor]) -> int:
-        """Return the bytes of one state that is not stored by element, of all trained tensors."""
-        kind = self.states[state]
-        if kind == "blocks":
-            return _blocks([tensor.numel for tensor in tensors])
-        return sum(map(_factored, tensors)) if kind == "rows and columns" else _FLOAT * len(tensors)
-
-
-def _blocks(numels: list[int]) -> int:
-    """Return the bytes of 8-bit states with a float32 for each 256 elements; small tensors are in float32."""
-    large = [numel for numel in numels if numel >= _SMALL]
-    small = sum(numel for numel in numels if numel < _SMALL)
-    scales = sum(-(-numel // _BLOCK) for numel in large)
-    return sum(large) + _FLOAT * (scales + small) + (_TABLE if large else 0)
-
-
-def _factored(tensor: Tensor) -> int:
-    """Return the bytes of a float32 for each row and column of a matrix, or element of a vector."""
-    if len(tensor.shape) < 2:
-        return _FLOAT * tensor.numel
-    *outer, rows, columns = tensor.shape
-    return _FLOAT * prod(outer) * (rows + columns)
-
-
-@cache
 def optimizers() -> dict[str, Optimizer]:
     """Return every optimizer by its name."""
-    with open(os.path.join(folder(), OPTIMIZERS), encoding="utf-8") as file:
-        return {name: Optimizer(name, **entry) for name, entry in json.load(file).items()}
+    return {name: Optimizer(name, **entry) for name, entry in read_json("optimizers.json").items()}
 
 
 def optimizer_named(name: str) -> Optimizer:
@@ -90,8 +56,6 @@ def optimizer_named(name: str) -> Optimizer:
     {'momentum': 'float32', 'variance': 'float32'}
     """
     known = optimizers()
-    if not isinstance(name, str):
-        raise ArchspecError(f"optimizer is {name!r}", help=f"choose {', '.join(known)}")
     if name not in known:
         help_ = did_you_mean(name, known) or f"choose {', '.join(known)}"
         raise ArchspecError(f"unknown optimizer {name!r}", help=help_)
@@ -103,27 +67,11 @@ def check_zero(zero: int, data: int, experts: int) -> None:
     if type(zero) is not int or not 0 <= zero <= len(STAGES):
         raise ArchspecError(f"zero is {zero!r}", help="choose 0, 1, 2 or 3")
     if zero and data == 1:
-        raise ArchspecError(
-            "zero has no effect with data_parallel=1", help="give data_parallel, or leave out zero"
-        )
+        message = "zero has no effect with data_parallel=1"
+        raise ArchspecError(message, help="give data_parallel, or leave out zero")
     if data > 1 and not zero and experts == 1:
         message = "data_parallel has no effect on the memory of a rank without zero"
         raise ArchspecError(message, help="give zero (1, 2 or 3), or leave out data_parallel")
-
-
-def largest_unit(sizes: Iterable[tuple[str, int]]) -> int:
-    """Return the size of the largest layer, or module outside of layers, from sizes of parameters.
-
-    ZeRO's stage 3 gathers at least this at once.
-
-    >>> largest_unit([("wte.weight", 9), ("h.0.fc.weight", 4), ("h.0.fc.bias", 2), ("h.1.fc.weight", 4)])
-    9
-    """
-    units = Counter[str]()
-    for name, elements in sizes:
-        layer = _LAYER.match(name)
-        units[layer[1] if layer else name.rpartition(".")[0]] += elements
-    return max(units.values(), default=0)
 
 
 class States(NamedTuple):
@@ -140,17 +88,17 @@ class States(NamedTuple):
 
     def rows(self, parts: list[Part]) -> dict[str, Row]:
         """Return rows of weights, gradients and states by their names, of the parts of a rank."""
-        trained = [part for part in parts if part.tensor.trainable]
+        optimizer, trained = self.optimizer, [part for part in parts if part.tensor.trainable]
         found = [*self._typed_rows("weights", _WEIGHTS, parts, "weights")]
-        found += self._typed_rows("gradients", self.optimizer.gradients, trained, "gradients")
-        if (copy := self.optimizer.copied(self.dtype)) is not None:
+        found += self._typed_rows("gradients", optimizer.gradients, trained, "gradients")
+        if optimizer.copy is not None and dtype_bytes(optimizer.copy) > dtype_bytes(self.dtype):
             narrow = [part for part in trained if part.tensor.name not in self.float32]
-            found.append(self._row("copy of the weights", copy, narrow, "optimizer"))
-        for state, kind in self.optimizer.states.items():
-            if self.optimizer.by_element:
+            found.append(self._row("copy of the weights", optimizer.copy, narrow, "optimizer"))
+        for state, kind in optimizer.states.items():
+            if optimizer.by_element:
                 found += self._typed_rows(state, kind, trained, "optimizer")
             else:
-                size = self.optimizer.state_bytes(state, [part.tensor for part in trained])
+                size = _state_bytes(kind, [part.tensor for part in trained])
                 found.append(Row(state, kind, None, 1, size))
         return {row.name: row for row in found}
 
@@ -160,12 +108,12 @@ class States(NamedTuple):
             return []
         alone = self.ranks.data * self.ranks.tensor == self.ranks.expert  # each expert is on one rank
         whole = [one for one in parts if not (one.expert and alone)]
-        most = largest_unit((one.tensor.name, one.numel) for one in whole)
-        nbytes = largest_unit((one.tensor.name, one.numel * self._element_bytes(one)) for one in whole)
+        wide, narrow = dtype_bytes("float32"), dtype_bytes(self.dtype)
+        sizes = [(one.numel, wide if one.tensor.name in self.float32 else narrow) for one in whole]
+        names = [one.tensor.name for one in whole]
+        most = _largest_unit(zip(names, (numel for numel, _ in sizes), strict=True))
+        nbytes = _largest_unit(zip(names, (numel * each for numel, each in sizes), strict=True))
         return [Row("gathered weights", self.dtype, most, 1, nbytes)]
-
-    def _element_bytes(self, part: Part) -> int:
-        return dtype_bytes("float32" if part.tensor.name in self.float32 else self.dtype)
 
     def _typed_rows(self, name: str, dtype: str, parts: list[Part], kind: str) -> Iterator[Row]:
         """Yield one row, and a second one if the dtype is that of the weights and some stay in float32."""
@@ -185,3 +133,32 @@ class States(NamedTuple):
         others = sum(part.numel for part in parts if not part.expert)
         own = -(-others // share) + -(-experts // copies)
         return Row(name, dtype, own, share, own * dtype_bytes(dtype))
+
+
+def _state_bytes(kind: str, tensors: list[Tensor]) -> int:
+    """Return the bytes of one state that is not stored by element, of all trained tensors."""
+    if kind == "blocks":  # a float32 for each 256 elements of 8 bits; small tensors are in float32
+        large = [tensor.numel for tensor in tensors if tensor.numel >= _SMALL]
+        small = sum(tensor.numel for tensor in tensors if tensor.numel < _SMALL)
+        scales = sum(-(-numel // _BLOCK) for numel in large)
+        return sum(large) + _FLOAT * (scales + small) + (_TABLE if large else 0)
+    if kind == "scalar":
+        return _FLOAT * len(tensors)
+    matrices = [tensor.shape for tensor in tensors if len(tensor.shape) > 1]  # each row and column
+    vectors = sum(tensor.numel for tensor in tensors if len(tensor.shape) < 2)
+    return _FLOAT * (vectors + sum(prod(shape[:-2]) * (shape[-2] + shape[-1]) for shape in matrices))
+
+
+def _largest_unit(sizes: Iterable[tuple[str, int]]) -> int:
+    """Return the size of the largest layer, or module outside of layers, from sizes of parameters.
+
+    ZeRO's stage 3 gathers at least this at once.
+
+    >>> _largest_unit([("wte.weight", 9), ("h.0.fc.weight", 4), ("h.0.fc.bias", 2), ("h.1.fc.weight", 4)])
+    9
+    """
+    units = Counter[str]()
+    for name, elements in sizes:
+        layer = _LAYER.match(name)
+        units[layer[1] if layer else name.rpartition(".")[0]] += elements
+    return max(units.values(), default=0)

@@ -5,23 +5,19 @@ formulas/plans.json has the plan of each class, and the classes whose shapes on 
 
 from __future__ import annotations
 
-import json
-import os
 import re
-from functools import cache
 from math import prod
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
-from archspec.specs.files import folder
+from archspec.specs.files import read_json
 from archspec.tree.builder import tree_of
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, joined
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import NamedTuple
 
 PLANS = "plans.json"
 KINDS = ("tensor", "expert", "pipeline")  # of ranks with which classes were validated
-_NUMBER = re.compile(r"\.\d+(?=\.|$)")
 _WHOLE = (
     *("replicated_with_grad_allreduce", "moe_tp_experts", "mla_kv_a_proj", "all_reduce", "local_params"),
     *("moe_identity_expert", "replicate", "ep_dispatch_experts"),
@@ -42,7 +38,6 @@ _ATTENTION = re.compile(r"attn|attention")  # in names of modules, whose parts a
 _ON_COLUMNS = ("rowwise", "replicated_with_grad_allreduce")  # layers whose input is a rank's columns
 _STATES = "its weights, gradients and optimizer states are supported"
 _TIED = "tie_word_embeddings"
-_HEADS = ("num_attention_heads", "num_key_value_heads")
 
 
 class Ranks(NamedTuple):
@@ -55,14 +50,14 @@ class Ranks(NamedTuple):
     stage: int = 0
 
     @property
-    def counts(self) -> dict[str, int]:
-        """The number of ranks by kind."""
-        return {kind: count for kind, count in self._asdict().items() if kind != "stage"}
-
-    @property
     def cut(self) -> bool:
         """True if tensors are sharded."""
         return self.tensor > 1 or self.expert > 1
+
+    @property
+    def whole(self) -> bool:
+        """True if a rank has the whole model."""
+        return not self.cut and self.pipeline == 1
 
 
 class Plan(NamedTuple):
@@ -72,15 +67,12 @@ class Plan(NamedTuple):
     expert: dict[str, str]
 
 
-NO_PLAN = Plan({}, {})
-
-
 class Part(NamedTuple):
-    """A rank's part of a tensor."""
+    """A rank's part of a tensor; ``expert``: sharded over expert-parallel ranks."""
 
     tensor: Tensor
     shape: tuple[int, ...]
-    expert: bool  # sharded over expert-parallel ranks
+    expert: bool
 
     @property
     def numel(self) -> int:
@@ -93,9 +85,8 @@ def stages(scope: Scope, architecture: str, tensors: list[Tensor], ranks: Ranks)
 
     Errors: :class:`ArchspecError` for ranks that were not validated, or sizes that do not divide.
     """
-    if not ranks.cut and ranks.pipeline == 1:
-        return [[Part(tensor, tensor.shape, False) for tensor in _unique(tensors)]]
-    check_ranks(scope.spec.model_type, architecture, ranks)
+    if not ranks.whole:
+        check_ranks(scope.spec.model_type, architecture, ranks)
     tree = tree_of(scope, architecture)
     return [parts(tree, tensors, ranks._replace(stage=stage)) for stage in range(ranks.pipeline)]
 
@@ -105,24 +96,22 @@ def parts(tree: Node, tensors: list[Tensor], ranks: Ranks) -> list[Part]:
 
     Errors: :class:`ArchspecError` if transformers lacks such a plan, or if it does not fit the sizes.
     """
-    plan = _usable(tree, ranks) if ranks.cut else NO_PLAN
-    own = _unique(tensors)
-    if ranks.pipeline > 1:
-        layers = _Stages(tree, ranks.pipeline)
-        own = [tensor for tensor in own if layers.holds(tensor.name, ranks.stage)]
-    return [_part(tensor, plan, ranks) for tensor in own]
-
-
-def _unique(tensors: list[Tensor]) -> list[Tensor]:
-    return [tensor for tensor in tensors if tensor.kind == "parameter" and not tensor.tied_to]
+    plan = _usable(tree, ranks) if ranks.cut else Plan({}, {})
+    layers = _Stages(tree, ranks.pipeline) if ranks.pipeline > 1 else None
+    return [
+        _part(tensor, plan, ranks)
+        for tensor in tensors
+        if tensor.kind == "parameter" and not tensor.tied_to
+        if layers is None or layers.holds(tensor.name, ranks.stage)
+    ]
 
 
 def check_ranks(model_type: str, architecture: str, ranks: Ranks, what: str = "") -> None:
     """Errors: :class:`ArchspecError` for a class, or for costs of its step, not validated on such ranks."""
     kinds = [kind for kind in KINDS if getattr(ranks, kind) > 1 and (kind, what) != ("pipeline", "FLOPs")]
     for kind in kinds:
-        key = f"{kind} {what}" if what else kind
-        if architecture not in _file()["held"].get(key, {}).get(model_type, ()):
+        held = read_json(PLANS)["held"].get(f"{kind} {what}".strip(), {})
+        if architecture not in held.get(model_type, ()):
             costs = "FLOPs" if what == "FLOPs" else f"activations ({what})"
             name = f"{costs} with {kind} parallelism are" if what else f"{kind} parallelism is"
             help_ = _STATES if what else "transformers does not have a plan for it, or does not apply it"
@@ -131,13 +120,13 @@ def check_ranks(model_type: str, architecture: str, ranks: Ranks, what: str = ""
 
 def _usable(tree: Node, ranks: Ranks) -> Plan:
     """Return the plan of a class for some ranks."""
-    plan = _whole_plan(tree, "", ranks.tensor) or NO_PLAN
+    tensor, expert = _whole_plan(tree, "", ranks.tensor)
     if ranks.expert == 1:
-        plan = plan._replace(expert={})
+        expert = {}
     elif ranks.pipeline > 1:
         message = "expert_parallel and pipeline_parallel are not supported together"
         raise ArchspecError(message, help="leave out one of them")
-    elif "ep_dispatch_experts" not in plan.expert.values():
+    elif "ep_dispatch_experts" not in expert.values():
         raise ArchspecError(f"transformers does not have an expert-parallel plan for {tree.cls}")
     elif ranks.expert % ranks.tensor or (ranks.data * ranks.tensor) % ranks.expert:
         message = (
@@ -146,36 +135,30 @@ def _usable(tree: Node, ranks: Ranks) -> Plan:
         help_ = "it must divide data × tensor ranks, and be a multiple of tensor_parallel"
         raise ArchspecError(message, help=help_)
     if ranks.tensor == 1:
-        return plan._replace(tensor={})
-    if not any("*" in name for name in plan.tensor):
+        return Plan({}, expert)
+    if not any("*" in name for name in tensor):
         raise ArchspecError(f"transformers does not have a tensor-parallel plan for {tree.cls}")
-    routed = re.compile(rf"(?:{'|'.join(map(re.escape, plan.expert))})(?:\..+)?")
-    return plan._replace(
-        tensor={name: style for name, style in plan.tensor.items() if not routed.fullmatch(name)}
-    )
+    routed = re.compile(rf"(?:{'|'.join(map(re.escape, expert))})(?:\..+)?")
+    return Plan({name: style for name, style in tensor.items() if not routed.fullmatch(name)}, expert)
 
 
-def _whole_plan(node: Node, prefix: str, ranks: int) -> Plan | None:
-    """Return the plan of a class with those of models inside; None without a plan."""
-    own = _file()["plans"].get(node.cls)
+def _whole_plan(node: Node, prefix: str, ranks: int) -> Plan:
+    """Return the plan of a class with those of models inside, empty without a plan."""
+    plan = Plan({}, {})
+    own = read_json(PLANS)["plans"].get(node.cls)
     if own is None:
-        return None
-    plan = Plan(*({joined(prefix, name): style for name, style in kind.items()} for kind in own))
+        return plan
     if any(style == "colwise" and _ATTENTION.search(name) for name, style in own[0].items()):
-        _check_heads(node, ranks)
+        for name in ("num_attention_heads", "num_key_value_heads"):  # transformers refuses parts of heads
+            heads = node.scope.get(name) if node.scope is not None and node.scope.has(name) else None
+            if type(heads) is int and heads % ranks:
+                raise ArchspecError(f"tensor_parallel={ranks} does not divide {heads} {name}")
+    for found, kind in zip(plan, own, strict=True):
+        found.update({joined(prefix, name): style for name, style in kind.items()})
     for name, child in node.children.items():
-        inner = _whole_plan(child, joined(prefix, name), ranks)
-        if inner is not None:
-            plan = Plan({**plan.tensor, **inner.tensor}, {**plan.expert, **inner.expert})
+        for found, kind in zip(plan, _whole_plan(child, joined(prefix, name), ranks), strict=True):
+            found.update(kind)
     return plan
-
-
-def _check_heads(node: Node, ranks: int) -> None:
-    """Errors: :class:`ArchspecError` if ranks would have parts of heads, which transformers refuses."""
-    for name in _HEADS:
-        heads = node.scope.get(name) if node.scope is not None and node.scope.has(name) else None
-        if type(heads) is int and heads % ranks:
-            raise ArchspecError(f"tensor_parallel={ranks} does not divide {heads} {name}")
 
 
 def _part(tensor: Tensor, plan: Plan, ranks: Ranks) -> Part:
@@ -219,10 +202,6 @@ class _Stages:
         scope = tree.scope  # transformers goes by the config, whatever the class ties
         self.tied = scope is not None and scope.has(_TIED) and bool(scope.get(_TIED))
 
-    def first(self, stage: int) -> int:
-        each, remainder = divmod(self.layers, self.last + 1)  # PipelineStage.layer_range_for_rank
-        return stage * each + min(stage, remainder)
-
     def holds(self, name: str, stage: int) -> bool:
         """Return True if a stage has a module or a tensor."""
         path = name.split(".")
@@ -233,7 +212,9 @@ class _Stages:
         if path[1] == "embed_tokens":
             return stage == 0 or (self.tied and stage == self.last)
         if path[1] == "layers":
-            return self.first(stage) <= int(path[2]) < self.first(stage + 1)
+            each, remainder = divmod(self.layers, self.last + 1)  # PipelineStage.layer_range_for_rank
+            first = stage * each + min(stage, remainder)
+            return first <= int(path[2]) < first + each + (stage < remainder)
         return path[1] != "norm" or stage == self.last
 
 
@@ -248,17 +229,18 @@ class Shares:
 
     def __init__(self, tree: Node, tensors: list[Tensor], ranks: Ranks) -> None:
         if ranks.expert > 1:
-            raise ArchspecError(
-                "FLOPs and activations of expert-parallel ranks are not supported", help=_STATES
-            )
+            message = "FLOPs and activations of expert-parallel ranks are not supported"
+            raise ArchspecError(message, help=_STATES)
         self.ranks, self.shapes = ranks, {tensor.name: tensor for tensor in tensors}
         self.plan = _usable(tree, ranks).tensor if ranks.tensor > 1 else {}
         self.layers = _Stages(tree, ranks.pipeline) if ranks.pipeline > 1 else None
         self.inner = {name.rpartition(".")[0] for name, style in self.plan.items() if style == "rowwise"}
         for tensor in tensors:
             style = self.plan.get(_pattern(tensor.name).rpartition(".")[0], "")
-            if style in ("colwise", "rowwise") and self._part(tensor, style) not in (1, ranks.tensor):
-                raise ArchspecError(f"{tensor.name} cannot be cut into equal parts", help=_STATES)
+            if style in ("colwise", "rowwise"):
+                own = prod(_cut(tensor, style, ranks.tensor))
+                if own * ranks.tensor != tensor.numel and own != tensor.numel:
+                    raise ArchspecError(f"{tensor.name} cannot be cut into equal parts", help=_STATES)
 
     def here(self, path: str) -> bool:
         """Return True if a module is on the stage."""
@@ -268,7 +250,7 @@ class Shares:
         """Return a rank's share of the bytes that a module saves; ``fixed`` bytes are not sharded."""
         pattern = _pattern(path)
         cut = pattern in self.inner or self.plan.get(pattern) in _ON_COLUMNS
-        return fixed + _shared(path, nbytes - fixed, self.ranks.tensor) if cut else nbytes
+        return fixed + self._shared(path, nbytes - fixed) if cut else nbytes
 
     def flops(self, path: str, flops: int) -> int:
         """Return a rank's share of the FLOPs of a module."""
@@ -276,24 +258,15 @@ class Shares:
         weight, style = self.shapes.get(f"{path}.weight"), self.plan.get(pattern)
         if weight is not None and style is not None:
             return flops * prod(_cut(weight, style, self.ranks.tensor)) // weight.numel
-        return _shared(path, flops, self.ranks.tensor) if pattern in self.inner else flops
+        return self._shared(path, flops) if pattern in self.inner else flops
 
-    def _part(self, tensor: Tensor, style: str) -> float:
-        return tensor.numel / prod(_cut(tensor, style, self.ranks.tensor))
-
-
-def _shared(path: str, number: int, ranks: int) -> int:
-    if number % ranks:
-        raise ArchspecError(f"the activations of {path} cannot be cut into {ranks} equal parts", help=_STATES)
-    return number // ranks
+    def _shared(self, path: str, number: int) -> int:
+        if number % self.ranks.tensor:
+            message = f"the activations of {path} cannot be cut into {self.ranks.tensor} equal parts"
+            raise ArchspecError(message, help=_STATES)
+        return number // self.ranks.tensor
 
 
 def _pattern(name: str) -> str:
     """Return a name with `*` for the numbers of layers, as in plans."""
-    return _NUMBER.sub(".*", name)
-
-
-@cache
-def _file() -> Any:
-    with open(os.path.join(folder(), PLANS), encoding="utf-8") as file:
-        return json.load(file)
+    return re.sub(r"\.\d+(?=\.|$)", ".*", name)

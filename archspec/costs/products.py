@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from archspec.costs.notes.cache_keys import check_cache_keys
-from archspec.costs.records import Axes, Cost, Kept, Products, trains
-from archspec.errors import did_you_mean
+from archspec.configs.scope import Scope
+from archspec.costs.records import Axes, Cost, Kept, trains
+from archspec.errors import ConfigError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
 from archspec.language.values import here
 from archspec.specs.records import Contraction
@@ -15,14 +15,18 @@ from archspec.tree.inside import Frame
 from archspec.typing_light import Any
 
 Costed = Any  # :class:`archspec.costs.builder.Costed`, which imports this module
+_CACHE_LENGTHS = {  # the key that transformers' cache reads for a layer, by its type
+    **dict.fromkeys(("sliding_attention", "hybrid_sliding", "reference_sliding_attention"), "sliding_window"),
+    "chunked_attention": "attention_chunk_size",
+}
 
 
 def contraction(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Any:
-    """Return one product at the axes of the call, or bytes for an entry without FLOPs."""
+    """Return the cost, cache tensors and saved bytes of a product, or bytes for an entry without FLOPs."""
     outer = builder.frames[-1]
     given = _arguments(builder, found, node, local)
     if found.cache:
-        check_cache_keys(outer.scope)
+        _check_cache_keys(outer.scope)
     frame = _frame(outer, found, given, axes_here(builder))
     builder.frames.append(frame)
     try:
@@ -41,7 +45,7 @@ def contraction(builder: Costed, found: Contraction, node: ast.Call, local: Loca
             kept += cache_tensors(builder, found.cache, kind)
     finally:
         builder.frames.pop()
-    return Products(cost, kept, saved)
+    return cost, kept, saved
 
 
 def axes_here(builder: Costed) -> Axes:
@@ -49,6 +53,18 @@ def axes_here(builder: Costed) -> Axes:
     axes: Axes | None = builder.frames[-1].axes
     assert axes is not None  # `ops:`, `cache:` and `saves:` are evaluated at axes only
     return axes
+
+
+def cache_tensors(builder: Costed, shapes: Mapping[str, Expression], kind: str) -> Iterator[Kept]:
+    """Yield the tensors of a `cache:` that have elements; a dtype may follow the sizes."""
+    axes = axes_here(builder)
+    for name, shape in shapes.items():
+        sizes = builder.evaluate(shape, builder.frames[-1].local)
+        if sizes is None:
+            continue
+        dtype = sizes.pop() if sizes[-1] is None or isinstance(sizes[-1], str) else None
+        if builder.keeps_empty or all(here(size) for size in sizes):
+            yield Kept(name, kind, tuple(sizes), axes["times"], dtype, axes["allocation"])
 
 
 def _frame(outer: Frame, found: Contraction, given: Locals, axes: Axes) -> Frame:
@@ -94,13 +110,18 @@ def _cost(builder: Costed, found: Contraction, flops: Expression) -> Cost:
     return Cost(found.name, whole * axes["times"], masked * axes["times"], backward * axes["trained"])
 
 
-def cache_tensors(builder: Costed, shapes: Mapping[str, Expression], kind: str) -> Iterator[Kept]:
-    """Yield the tensors of a `cache:` that have elements; a dtype may follow the sizes."""
-    axes = axes_here(builder)
-    for name, shape in shapes.items():
-        sizes = builder.evaluate(shape, builder.frames[-1].local)
-        if sizes is None:
-            continue
-        dtype = sizes.pop() if sizes[-1] is None or isinstance(sizes[-1], str) else None
-        if builder.keeps_empty or all(here(size) for size in sizes):
-            yield Kept(name, kind, tuple(sizes), axes["times"], dtype, axes["allocation"])
+def _check_cache_keys(scope: Scope) -> None:
+    """Raise ConfigError for a key that transformers' cache reads and the model's class does not.
+
+    As in transformers' get_layer_types_and_kwargs, layer types decide which lengths are read; without layer
+    types the window comes before the chunk.
+    """
+    kinds = scope.get("layer_types") if scope.has("layer_types") else scope.raw.get("layer_types")
+    read = {"layer_types"} | {name for kind, name in _CACHE_LENGTHS.items() if kinds is None or kind in kinds}
+    if kinds is None and scope.has("sliding_window") and scope.get("sliding_window") is not None:
+        read.remove("attention_chunk_size")
+    for name in sorted(read):
+        if not scope.has(name) and scope.raw.get(name) is not None:
+            message = f"is read by transformers' cache, but it is not a field of {scope.spec.model_type}"
+            help_ = "remove it to get the costs of a cache of all positions"
+            raise ConfigError(scope.origin.problem(name, message, help_))

@@ -1,28 +1,30 @@
-"""The lengths of a call, and the costs of one module; numbers may be symbolic."""
+"""The lengths of a call, and the costs of a module and of the modules inside it; numbers may be symbolic."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import prod
+
 from archspec.specs.torch_layers import Leaf
+from archspec.tables.axes import axes_of as axes_of_verb
+from archspec.tables.quantities import COSTS, Term
+from archspec.tree.node import Node, Routed
+from archspec.tree.tensors import joined
 from archspec.typing_light import Any, NamedTuple
 
 Axes = dict[str, Any]  # by the names of `archspec.specs.records.RUNS`, and the allocation of a cache
 EXACT, STATIC, PAGES = ALLOCATIONS = ("exact", "static", "pages")  # of a KV cache
 ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of the dtypes in which activations were validated
 KERNELS = ("flash", "eager")  # of attention in training
-STATISTIC = 4  # bytes: norms compute in float32
-EXCLUDED = (  # from the memory of a training step, always
-    "inputs and buffers",
-    "temporary tensors of the backward pass and the optimizer step",
-    "memory that CUDA and its allocator reserve",
-)
 PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
-_INPUT_SIZES = {"Linear": 1, "Conv1D": 0}
+_CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer keeps
+_STATISTIC = 4  # bytes: norms compute in float32
 _SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
 
 
 class Call(NamedTuple):
-    """The lengths of one call: sequences, new tokens, tokens in the KV cache, encoder tokens.
+    """The lengths of one call, as archspec/tables/axes.py declares them.
 
     ``new_encoder_tokens`` is how many encoder tokens this call computes: all of them, or 0 if the encoder's
     output is given.
@@ -31,6 +33,7 @@ class Call(NamedTuple):
     Call(batch=1, tokens=1, past=0, encoder_tokens=12, new_encoder_tokens=12)
     """
 
+    # axes of "forward"
     batch: int
     tokens: int
     past: int = 0
@@ -66,9 +69,11 @@ class Step(NamedTuple):
     for a step without a loss.
     """
 
+    # axes of "training"
     batch: int
     tokens: int
     encoder_tokens: int = 0
+    # the options
     dtype: str = "bfloat16"
     attention: str = "flash"
     checkpointing: bool = False
@@ -77,16 +82,16 @@ class Step(NamedTuple):
     @property
     def call(self) -> Call:
         """The same forward pass as a call without a cache."""
-        return Call(self.batch, self.tokens, 0, self.encoder_tokens, self.encoder_tokens)
+        return Call(**self.lengths(), new_encoder_tokens=self.encoder_tokens)
 
     def lengths(self) -> dict[str, int]:
         """Return the lengths by the names of their axes."""
-        return {"batch": self.batch, "tokens": self.tokens, "encoder_tokens": self.encoder_tokens}
+        return {name: getattr(self, name) for name in axes_of_verb("training")}
 
     def at(self, lengths: dict[str, int]) -> Step:
         """Replace some lengths."""
-        given = {**self.lengths(), **lengths}
-        return Step(given["batch"], given["tokens"], given["encoder_tokens"], *self[3:])
+        given: dict[str, Any] = {name: value for name, value in lengths.items() if name in self.lengths()}
+        return self._replace(**given)
 
     @property
     def kind(self) -> str:
@@ -138,28 +143,21 @@ class Saved(NamedTuple):
     nbytes: Any
 
 
-class Products(NamedTuple):
-    """The costs of one contraction of `ops:`; ``saved`` is None without a training step."""
-
-    cost: Cost
-    kept: list[Kept]
-    saved: Saved | None
-
-
-def training_axes(step: Step) -> Axes:
-    """Return the axes of a forward pass in training, with those of `archspec.specs.records.TRAINING`."""
-    return {
-        **axes_of(step.call),
-        "element_bytes": ELEMENT_BYTES[step.dtype],
-        "flash": step.attention == "flash",
-        "checkpointing": step.checkpointing,
-    }
-
-
 def axes_of(call: Call, allocation: str = EXACT) -> Axes:
     """Return the axes of a call whose KV cache has an allocation."""
     once = {"times": 1, "trained": 1, "backward": 2}
     return {**call._asdict(), "context": call.context, **once, "allocation": allocation}
+
+
+def training_axes(step: Step) -> Axes:
+    """Return the axes of a forward pass in training, with those of `archspec.specs.records.TRAINING`."""
+    options = {"flash": step.attention == "flash", "checkpointing": step.checkpointing}
+    return {**axes_of(step.call), "element_bytes": ELEMENT_BYTES[step.dtype], **options}
+
+
+def trains(axes: Axes | None) -> bool:
+    """Return True for the axes of a training step."""
+    return axes is not None and "element_bytes" in axes
 
 
 def inner_axes(axes: Axes, given: Axes) -> Axes:
@@ -184,11 +182,6 @@ def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
     return [Cost(layer, flops, flops, once * axes["trained"] * axes["backward"])]
 
 
-def trains(axes: Axes | None) -> bool:
-    """Return True for the axes of a training step."""
-    return axes is not None and "element_bytes" in axes
-
-
 def layer_saves(layer: str, tensors: list[Leaf], axes: Axes) -> list[Saved]:
     """Return the bytes that a layer saves for the backward pass.
 
@@ -199,11 +192,66 @@ def layer_saves(layer: str, tensors: list[Leaf], axes: Axes) -> list[Saved]:
         return []
     positions = axes["times"] * axes["batch"] * axes["tokens"]
     element = axes["element_bytes"]
-    if layer in _INPUT_SIZES:
-        return [Saved(layer, element * positions * tensors[0].shape[_INPUT_SIZES[layer]])]
+    if layer in OUTPUT_SIZES:
+        return [Saved(layer, element * positions * tensors[0].shape[1 - OUTPUT_SIZES[layer]])]
     if layer == "LayerNorm" and tensors:
-        return [Saved(layer, positions * (element * tensors[0].shape[0] + 2 * STATISTIC))]
+        return [Saved(layer, positions * (element * tensors[0].shape[0] + 2 * _STATISTIC))]
     if layer == "RMSNorm" and tensors:
         width = tensors[0].shape[0]
-        return [Saved(layer, positions * ((STATISTIC + element) * width + STATISTIC))]
+        return [Saved(layer, positions * ((_STATISTIC + element) * width + _STATISTIC))]
     return [Saved(layer, None)]
+
+
+def own_terms(quantity: str, node: Node, checkpointing: bool = False) -> list[Term]:
+    """Return what a module itself adds to a cost; a recomputed layer saves its inputs only."""
+    found = COSTS[quantity].node_terms(node)
+    if quantity != "activation_bytes":
+        return found
+    again = checkpointing and is_checkpointed(node)
+    return [term for term in found if (term[0] == _CHECKPOINT) == again]
+
+
+def inside(node: Node, quantity: str, checkpointing: bool = False) -> dict[str, Node]:
+    """Return the children of a module whose terms count."""
+    if quantity == "cache_elements" and node.cache is None:
+        return {}
+    if quantity == "activation_bytes" and checkpointing and is_checkpointed(node):
+        return {}
+    return node.children
+
+
+def total(node: Node, quantity: str, known: dict[int, int] | None = None) -> int:
+    """Return the FLOPs of a module and of all inside it; a shared node is visited once."""
+    known = {} if known is None else known
+    if id(node) not in known:
+        own = sum(prod(sizes) for _, sizes in own_terms(quantity, node))
+        children = inside(node, quantity).values()
+        whole = int(own) + sum(total(child, quantity, known) for child in children)
+        known[id(node)] = routed_share(whole, routed_of(node))
+    return known[id(node)]
+
+
+def routed_of(node: Node) -> Routed | None:
+    """Return the experts that the code computes: those that the router chooses, or more."""
+    return node.computed or node.routed
+
+
+def routed_share(flops: Any, routed: Routed | None) -> Any:
+    """Return the FLOPs of the chosen experts, of those of all experts."""
+    if routed is None or not routed.experts:
+        return flops
+    return flops * min(routed.chosen, routed.experts) // routed.experts
+
+
+def is_checkpointed(node: Node) -> bool:
+    """Return True for a layer that checkpointing recomputes."""
+    return any(saved.name == _CHECKPOINT for saved in node.saves)
+
+
+def checkpointed(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Yield the layers that checkpointing recomputes, with their paths."""
+    if is_checkpointed(node):
+        yield prefix, node
+        return
+    for name, child in node.children.items():
+        yield from checkpointed(child, joined(prefix, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 
 from archspec.arguments import TEXT, checked
@@ -12,23 +13,27 @@ from archspec.costs.activations import (
     RankActivations,
     StepActivations,
     called_activations,
-    checkpointed,
     loss_gap,
 )
-from archspec.costs.forward import Forward, check_supported
-from archspec.costs.lengths import check_lengths, check_memory, check_positive, check_runs
+from archspec.costs.builder import cost_facts
+from archspec.costs.forward import Forward, check_encoder, check_supported
+from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.optimizers import KEPT, STAGES, States, check_zero, optimizer_named
 from archspec.costs.parallel import Ranks, Shares, check_ranks, stages
-from archspec.costs.quantities import total
-from archspec.costs.records import EXCLUDED, KERNELS, Call, Row
+from archspec.costs.records import KERNELS, Row, Step, checkpointed, total
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.scheme import kept_in_float32
 from archspec.tree.builder import tree_of
-from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor
+from archspec.typing_light import Any
 
 DTYPES = ("float32", "bfloat16", "float16")  # of trained weights
+_EXCLUDED = (  # from the memory of a training step, always
+    "inputs and buffers",
+    "temporary tensors of the backward pass and the optimizer step",
+    "memory that CUDA and its allocator reserve",
+)
 
 
 class TrainingStep:
@@ -78,6 +83,7 @@ class TrainingStep:
     ) -> None:
         self.scope, self.architecture = scope, architecture
         self.batch, self.tokens, self.encoder_tokens = batch, tokens, encoder_tokens
+        self._lengths: dict[str, Any] = {"batch": batch, "tokens": tokens, "encoder_tokens": encoder_tokens}
         self.dtype, self.optimizer = dtype_name(dtype), optimizer_named(optimizer)
         self.attention, self.checkpointing = attention, checkpointing
         self.data_parallel, self.zero = data_parallel, zero
@@ -86,57 +92,49 @@ class TrainingStep:
             raise ArchspecError(message, help=f"choose {', '.join(DTYPES)}")
         if attention not in KERNELS:
             raise ArchspecError(f"unknown attention {attention!r}", help=f"choose {' or '.join(KERNELS)}")
-        check_positive(batch=batch, tokens=tokens, encoder_tokens=encoder_tokens or 1)
         self.ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, data_parallel)
-        check_positive(**{f"{kind}_parallel": count for kind, count in self.ranks.counts.items()})
+        counts = {**self._lengths, "encoder_tokens": encoder_tokens or 1}
+        counts |= {f"{kind}_parallel": count for kind, count in self.ranks._asdict().items()}
+        counts.pop("stage_parallel")
+        for name, value in counts.items():
+            if type(value) is not int or value < 1:
+                raise ArchspecError(f"{name} is {value!r}", help="give an integer of at least 1")
         if sequence_parallel:
             raise ArchspecError("sequence_parallel is not supported", help="use tensor_parallel")
-        self._check_shards()
+        check_zero(zero, data_parallel, expert_parallel)
+        if (zero or self.ranks.cut) and not self.optimizer.by_element:
+            message = f"the states of {optimizer} cannot be sharded"
+            raise ArchspecError(message, help="choose another optimizer, or leave out zero")
         self._check_lengths()
         self._tensors = tensors
         self._stages = stages(scope, architecture, tensors, self.ranks)
-
-    def _check_shards(self) -> None:
-        check_zero(self.zero, self.data_parallel, self.ranks.expert)
-        if (self.zero or self.ranks.cut) and not self.optimizer.by_element:
-            message = f"the states of {self.optimizer.name} cannot be sharded"
-            raise ArchspecError(message, help="choose another optimizer, or leave out zero")
 
     def _check_lengths(self) -> None:
         """Errors: :class:`ArchspecError` for a step that does not run, or lengths without effect."""
         _ = self._found  # the tree of a training step serves the checks, too
         check_runs(self.scope, self.architecture)
-        length = self.encoder_tokens or 0
-        call = Call(self.batch, self.tokens, 0, length, length)
+        call = Step(self.batch, self.tokens, encoder_tokens=self.encoder_tokens or 0).call
         check_lengths(self.scope, self.architecture, call)
         if self.scope.spec.library.costs(self.scope.spec.model_type).gap(self.architecture) is None:
-            check_memory(self.scope, self.architecture, self.encoder_tokens)
-
-    @property
-    def _whole(self) -> bool:
-        return not self.ranks.cut and self.ranks.pipeline == 1
+            built = cost_facts(self.scope, self.architecture, call)
+            check_encoder(built, self.architecture, self.encoder_tokens)
 
     @cached_property
     def stage(self) -> int:
         """The pipeline stage that needs most bytes, from 0; without activations if they are not supported."""
-        made = self._states
-        rows = ([*made.rows(parts).values(), *made.gathered(parts)] for parts in self._stages)
-        states = [sum(row.bytes for row in one) for one in rows]
-        if len(states) == 1:
+        if len(self._stages) == 1:
             return 0
-        try:
-            kept = [sum(found) for found in self._kept]
-        except ArchspecError:
-            kept = [0 for _ in states]
-        totals = [sum(both) for both in zip(states, kept, strict=True)]
+        totals = [
+            sum(row.bytes for row in (*self._states.rows(parts).values(), *self._states.gathered(parts)))
+            for parts in self._stages
+        ]
+        with suppress(ArchspecError):
+            totals = [states + sum(kept) for states, kept in zip(totals, self._kept, strict=True)]
         return totals.index(max(totals))
 
-    @cached_property
-    def _tree(self) -> Node:
-        return tree_of(self.scope, self.architecture)
-
     def _shares(self, stage: int) -> Shares:
-        return Shares(self._tree, self._tensors, self.ranks._replace(stage=stage))
+        tree = tree_of(self.scope, self.architecture)
+        return Shares(tree, self._tensors, self.ranks._replace(stage=stage))
 
     @cached_property
     def flops(self) -> int:
@@ -148,21 +146,17 @@ class TrainingStep:
         """
         check_supported(self.scope, self.architecture)
         call = self.forward
-        if self._whole:
+        if self.ranks.whole:
             return call.training_flops
         call.check_trained()
         check_ranks(self.scope.spec.model_type, self.architecture, self.ranks, "FLOPs")
-        shares = self._shares(self.stage)
-        return sum(
-            shares.flops(path, flops)
-            for path, flops in call.step_flops_by_module.items()
-            if shares.here(path)
-        )
+        shares, by_module = self._shares(self.stage), call.step_flops_by_module.items()
+        return sum(shares.flops(path, flops) for path, flops in by_module if shares.here(path))
 
     @cached_property
     def forward(self) -> Forward:
         """The forward pass as a call."""
-        return Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.encoder_tokens)
+        return Forward(self.scope, self.architecture, **self._lengths)
 
     @cached_property
     def recomputed_flops(self) -> int:
@@ -172,7 +166,7 @@ class TrainingStep:
         """
         if not self.checkpointing:
             return 0
-        if not self._whole:
+        if not self.ranks.whole:
             raise ArchspecError("recomputed FLOPs are not supported with model parallelism")
         layers = list(checkpointed(self.activations.tree))
         if not layers:
@@ -199,10 +193,13 @@ class TrainingStep:
 
     @cached_property
     def _found(self) -> StepActivations | ArchspecError:
+        options: dict[str, Any] = {
+            "dtype": self.dtype,
+            "attention": self.attention,
+            "checkpointing": self.checkpointing,
+        }
         try:
-            lengths = (self.batch, self.tokens, self.encoder_tokens)
-            options = (self.dtype, self.attention, self.checkpointing)
-            return called_activations(self.scope, self.architecture, *lengths, *options)
+            return called_activations(self.scope, self.architecture, **self._lengths, **options)
         except ArchspecError as error:
             return error
 
@@ -245,15 +242,15 @@ class TrainingStep:
             found.append("the auxiliary loss of the routers")
         if self.zero == len(STAGES):
             found.append("layers that are gathered ahead")
-        if self.data_parallel > 1 or not self._whole:
+        if self.data_parallel > 1 or not self.ranks.whole:
             found.append("buffers of communication")
-        return [*found, *EXCLUDED]
+        return [*found, *_EXCLUDED]
 
     @cached_property
     def _kept(self) -> list[tuple[int, int]]:
         """By stage: bytes of the activations in flight, and bytes while a layer is recomputed."""
         whole = self.activations
-        if self._whole:
+        if self.ranks.whole:
             return [(int(whole.bytes), int(whole.recomputed_bytes))]
         for kind in {self.attention, whole.step.kind}:  # recomputed layers save the same as without
             check_ranks(self.scope.spec.model_type, self.architecture, self.ranks, kind)
@@ -292,5 +289,5 @@ class TrainingStep:
 
     @cached_property
     def _states(self) -> States:
-        kept = kept_in_float32(self._tree, self._tensors, self.dtype)
+        kept = kept_in_float32(tree_of(self.scope, self.architecture), self._tensors, self.dtype)
         return States(self.optimizer, self.dtype, kept, self.ranks, self.zero)

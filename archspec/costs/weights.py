@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from math import prod
 
@@ -29,9 +30,8 @@ from archspec.typing_light import NamedTuple
 _MATRICES = (LINEAR, CONV1D, EMBEDDING)
 _NAMED_LINEARS = ("BridgeTowerTransform",)
 _GATED, _UNGATED = {"gate_up_proj", "down_proj"}, {"up_proj", "down_proj"}  # the parameters of fused experts
-_PLAIN = re.compile(
-    r"(^|\.)(gate|router|wpe|position_embeddings?|embed_positions)\.weight$"
-)  # float32 in GGUF
+_PLAIN = re.compile(r"(^|\.)(gate|router|wpe|position_embeddings?|embed_positions)\.weight$")  # of GGUF
+_CHOOSE = "choose another weight format, or a dtype"
 
 
 class Stored(NamedTuple):
@@ -110,15 +110,13 @@ class Weights:
             return []
         found = []
         stays = [one for one in self._unique if one.name not in self._packed and len(one.shape) == 3]
-        routed = sum(one.numel for one in stays if one.active != one.numel)
-        if routed:
+        if routed := sum(one.numel for one in stays if one.active != one.numel):
             found.append(
                 f"{number(routed)} parameters of experts stay in {self.dtype}: {self.scheme.name} does not "
                 "quantize experts that are stored in one tensor"
             )
         names = [path for path, _ in modules(self.tree, layers=True)]
-        listed = [*self.scheme.patterns, *(self.scheme.skipped or ())]
-        for pattern in listed:
+        for pattern in (*self.scheme.patterns, *(self.scheme.skipped or ())):
             if not _matches_any(pattern, names):
                 found.append(f"{pattern!r} is listed as unquantized and matches no module of {self.tree.cls}")
         return found
@@ -134,40 +132,45 @@ class Weights:
         found = dict(self._pack(self.scheme))
         if not found:
             message = f"{self.scheme.name} quantizes none of the weights of {self.tree.cls}"
-            raise ArchspecError(message, help="choose another weight format, or a dtype")
-        if self.scheme.whole_file:
-            for tensor in self._unique:
-                named = tensor.name.removesuffix(".weight") in self.scheme.patterns  # left alone on purpose
-                plain = named or len(tensor.shape) < 2 or _is_plain(tensor, self.scheme)
-                if tensor.name not in found and not plain:
-                    message = f"{tensor.name} of {self.tree.cls} in {self.scheme.name} is not supported"
-                    raise ArchspecError(message, help="choose another weight format, or a dtype")
+            raise ArchspecError(message, help=_CHOOSE)
+        for tensor in self._unique if self.scheme.whole_file else ():
+            named = tensor.name.removesuffix(".weight") in self.scheme.patterns  # left alone on purpose
+            in_rest = bool(self.scheme.rest) and _PLAIN.search(tensor.name) and not _is_routed(tensor)
+            if tensor.name not in found and not (named or len(tensor.shape) < 2 or in_rest):
+                message = f"{tensor.name} of {self.tree.cls} in {self.scheme.name} is not supported"
+                raise ArchspecError(message, help=_CHOOSE)
         return found
 
     def _pack(self, scheme: Scheme) -> Iterator[tuple[str, int]]:
-        tied = {end for one in self.tensors if one.tied_to for end in (one.name, one.tied_to)}
         copies = {one.name for one in self.tensors if one.tied_to}
+        tied = copies | {one.tied_to for one in self.tensors if one.tied_to}
         start = start_of(scheme, self.tree)
         for path, node, model_type in _typed_modules(self.tree):
             if not path.startswith(start) or not is_converted(path, self.left_out):
                 continue
-            if node.leaf and _plain_class(node) in _MATRICES:
-                counted = self._matrix(path, node, model_type, scheme)
-                if counted is None or (scheme.whole_file and f"{path}.weight" in copies):
-                    continue
-                if f"{path}.weight" in tied and not scheme.whole_file:
-                    raise ArchspecError(f"{path} is tied and quantized on its own: not supported")
-                yield f"{path}.weight", counted
-            elif not node.leaf:
+            if not node.leaf:
                 yield from self._experts(path, node, scheme)
+                continue
+            weight = f"{path}.weight"
+            size = self._matrix(path, node, model_type, scheme)
+            if size is None or (scheme.whole_file and weight in copies):
+                continue
+            if weight in tied and not scheme.whole_file:
+                raise ArchspecError(f"{path} is tied and quantized on its own: not supported")
+            yield weight, size
 
     def _matrix(self, path: str, node: Node, model_type: str, scheme: Scheme) -> int | None:
-        """The bytes of a quantized matrix; None if the scheme leaves it alone."""
-        if node.cls == LINEAR and is_linear_subclass(path, model_type) and scheme.subclasses != "all":
-            grouped = scheme.subclasses == "grouped" and model_type == "deepseek_v4"
-            if not grouped:
-                return None
-        layout = scheme.layout_of(path, _plain_class(node))
+        """Return the bytes of a quantized matrix; None if the scheme leaves it alone."""
+        cls = node.layer if node.cls in _NAMED_LINEARS else node.cls
+        quantized = scheme.subclasses == "all" or (scheme.subclasses, model_type) == (
+            "grouped",
+            "deepseek_v4",
+        )
+        if cls not in _MATRICES or (
+            node.cls == LINEAR and is_linear_subclass(path, model_type) and not quantized
+        ):
+            return None
+        layout = scheme.layout_of(path, cls)
         if layout is None:
             return None
         rows, columns = next(tensor for tensor in node.tensors if tensor.name == "weight").shape
@@ -175,38 +178,38 @@ class Weights:
         return layout.bytes(rows, columns, dtype_bytes(self.dtype))
 
     def _experts(self, path: str, node: Node, scheme: Scheme) -> Iterator[tuple[str, int]]:
-        """Each fused tensor of experts that a scheme quantizes.
+        """Yield each fused tensor of experts that a scheme quantizes.
 
         Errors: :class:`ArchspecError` for experts of a shape that is not supported.
         """
-        shapes = {name: child.tensors[0].shape for name, child in node.children.items() if _is_fused(child)}
-        split = scheme.split in (ALL_EXPERTS, node.cls)
+        shapes: dict[str, tuple[int, ...]] = {
+            name: child.tensors[0].shape
+            for name, child in node.children.items()
+            if child.leaf and len(child.tensors) == 1 and len(child.tensors[0].shape) == 3
+        }
+        split = bool(shapes) and scheme.split in (ALL_EXPERTS, node.cls)
         if scheme.experts_class:
             if node.cls != scheme.experts_class:
                 return
-        elif not (split and shapes) and not (scheme.experts and path.endswith(".experts")):
+        elif not split and not (scheme.experts and path.endswith(".experts")):
             return
         elif set(node.children) not in (_GATED, _UNGATED) or set(node.children) != set(shapes):
             raise ArchspecError(f"the experts {path} of {self.tree.cls} in {scheme.name} are not supported")
         transposed = _is_transposed(shapes)
         if scheme.config_sizes and not _has_sizes(node, shapes, transposed):
             message = f"{scheme.name} of transformers builds {path} of {self.tree.cls} in another shape"
-            raise ArchspecError(message, help="choose another weight format, or a dtype")
-        for name in sorted(_GATED | _UNGATED):
-            if name not in shapes:
-                continue
-            experts, rows, columns = shapes[name]
-            rows, columns = (columns, rows) if transposed else (rows, columns)
+            raise ArchspecError(message, help=_CHOOSE)
+        element = dtype_bytes(self.dtype)
+        for name in sorted((_GATED | _UNGATED) & shapes.keys()):
+            experts, *sizes = shapes[name]
+            rows, columns = reversed(sizes) if transposed else sizes
             parts = ("gate_proj", "up_proj") if name == "gate_up_proj" else (name,)
-            element = dtype_bytes(self.dtype)
             if scheme.experts is not None:
-                size = scheme.experts.bytes(rows, columns, element, len(parts))
-                yield f"{path}.{name}", experts * size
+                yield f"{path}.{name}", experts * scheme.experts.bytes(rows, columns, element, len(parts))
                 continue
             layouts = [scheme.layout_of(f"{path}.0.{part}", LINEAR) for part in parts]
             if all(layouts):
-                rows //= len(parts)
-                each = (layout.bytes(rows, columns, element) for layout in layouts if layout)
+                each = (layout.bytes(rows // len(parts), columns, element) for layout in layouts if layout)
                 yield f"{path}.{name}", experts * sum(each)
             elif any(layouts):
                 raise ArchspecError(
@@ -215,21 +218,12 @@ class Weights:
 
 
 def _typed_modules(node: Node, prefix: str = "", model_type: str = "") -> Iterator[tuple[str, Node, str]]:
-    """Every module with its path and the model type that its class belongs to."""
+    """Yield every module with its path and the model type that its class belongs to."""
     if node.scope is not None:
         model_type = node.scope.spec.model_type
     yield prefix, node, model_type
     for name, child in node.children.items():
         yield from _typed_modules(child, joined(prefix, name), model_type)
-
-
-def _plain_class(node: Node) -> str:
-    """The class of a layer; specs name a Linear after its part of a model if it is shared."""
-    return node.layer if node.cls in _NAMED_LINEARS else node.cls
-
-
-def _is_fused(node: Node) -> bool:
-    return node.leaf and len(node.tensors) == 1 and len(node.tensors[0].shape) == 3
 
 
 def _is_transposed(shapes: dict[str, tuple[int, ...]]) -> bool:
@@ -238,20 +232,18 @@ def _is_transposed(shapes: dict[str, tuple[int, ...]]) -> bool:
     >>> _is_transposed({"gate_up_proj": (8, 64, 96), "down_proj": (8, 48, 64)})
     True
     """
-    if "gate_up_proj" not in shapes or "down_proj" not in shapes:
+    if not shapes.keys() >= _GATED:
         return False
-    (_, first, last), (_, down_first, down_last) = shapes["gate_up_proj"], shapes["down_proj"]
-    return (
-        first == down_last and last == 2 * down_first and not (last == down_first and first == 2 * down_last)
-    )
+    (_, first, last), (_, inner, outer) = shapes["gate_up_proj"], shapes["down_proj"]
+    return first == outer and last == 2 * inner and not (last == inner and first == 2 * outer)
 
 
 def _has_sizes(node: Node, shapes: dict[str, tuple[int, ...]], transposed: bool) -> bool:
     """Return True if experts have the sizes that transformers' FP8Experts takes from the config."""
-    names = (("num_local_experts", "num_experts"), ("moe_intermediate_size", "intermediate_size"))
     scope = node.scope
     if scope is None:
         return False
+    names = (("num_local_experts", "num_experts"), ("moe_intermediate_size", "intermediate_size"))
     read = [next((scope.get(scope.canonical(n)) for n in both if scope.has(n)), None) for both in names]
     wide = scope.get("hidden_size") if scope.has("hidden_size") else None
     for name, (experts, *sizes) in shapes.items():
@@ -263,9 +255,8 @@ def _has_sizes(node: Node, shapes: dict[str, tuple[int, ...]], transposed: bool)
     return True
 
 
-def _is_plain(tensor: Tensor, scheme: Scheme) -> bool:
-    """Return True for a matrix that stays in the dtype of the other weights by rule."""
-    return bool(scheme.rest) and _PLAIN.search(tensor.name) is not None and prod(tensor.shape) == tensor.numel
+def _is_routed(tensor: Tensor) -> bool:
+    return prod(tensor.shape) != tensor.numel
 
 
 def _matches_any(pattern: str, names: list[str]) -> bool:
@@ -273,9 +264,7 @@ def _matches_any(pattern: str, names: list[str]) -> bool:
     from fnmatch import fnmatchcase
 
     text = pattern.removeprefix("re:")
-    try:
+    with suppress(re.error):
         if any(re.match(text, name) or name.endswith(text) for name in names):
             return True
-    except re.error:
-        pass
     return any(fnmatchcase(name, text) for name in names)

@@ -17,7 +17,7 @@ from archspec.tree.node import Node
 from archspec.tree.tensors import joined, output_embeddings
 from archspec.typing_light import NamedTuple
 
-HALF, _FLOAT32, _INDEX = 2, 4, 8  # bytes
+_HALF, _FLOAT32, _INDEX = 2, 4, 8  # bytes
 _LAYER = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 _ATTENTION = {"q_proj", "k_proj", "v_proj", "o_proj"}
 _HEAD_NORMS = {"q_norm", "k_norm"}
@@ -31,21 +31,7 @@ class Room(NamedTuple):
 
     needed_by: str
     bytes: int
-    exact: bool
-
-
-class WorkingSet(NamedTuple):
-    """The bytes that are allocated at one time, and the part of the model that allocates the last of them."""
-
-    part: str
-    bytes: int
-
-
-class Output(NamedTuple):
-    """The output of one Linear of the model, by the module's name."""
-
-    module: str
-    elements: int
+    exact: bool = True
 
 
 def room(
@@ -60,29 +46,28 @@ def room(
     >>> room(archspec.load("BertModel").forward(tokens=128), "bfloat16")
     Room(needed_by='encoder.layer.0.intermediate.dense', bytes=786432, exact=False)
     """
-    supported = allocation == EXACT and dtype_bytes(dtype) == HALF and not quantized
+    supported = allocation == EXACT and dtype_bytes(dtype) == _HALF and not quantized
     found = working_set(forward, last) if supported and "working_set" in forward.held else None
     if found is not None:
-        return Room(found.part, found.bytes, True)
-    output = largest_output(forward, last)
-    return Room(output.module, output.elements * dtype_bytes(dtype), False)
+        return found
+    module, elements = largest_output(forward, last)
+    return Room(module, elements * dtype_bytes(dtype), False)
 
 
-def largest_output(forward: Forward, last: bool = False) -> Output:
-    """Return the largest output of a Linear in a call, the first of several; experts are left out.
+def largest_output(forward: Forward, last: bool = False) -> tuple[str, int]:
+    """Return the module and the elements of the largest output of a Linear; experts are left out.
 
     ``last``: the logits of one token a sequence.
 
     >>> import archspec
     >>> largest_output(archspec.load("LlamaForCausalLM").forward(tokens=2048))
-    Output(module='lm_head', elements=65536000)
+    ('lm_head', 65536000)
     """
     outputs = forward.built.outputs
     found = {path: outputs[id(node)][1] for path, node in _layers(forward.tree) if id(node) in outputs}
     for path in {*output_embeddings(forward.tree)} & {*found} if last else ():
         found[path] //= forward.call.tokens
-    listed = (Output(path, elements) for path, elements in found.items())
-    return max(listed, key=lambda output: output.elements, default=Output("", 0))
+    return max(found.items(), key=lambda output: int(output[1]), default=("", 0))
 
 
 def _layers(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
@@ -95,23 +80,24 @@ def _layers(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
         yield from _layers(child, joined(prefix, name))
 
 
-def working_set(forward: Forward, last: bool = False) -> WorkingSet | None:
+def working_set(forward: Forward, last: bool = False) -> Room | None:
     """Return the peak temporary memory of a call in 16 bits; None if the class is not supported.
 
     ``last``: the logits are of the last token only, as in generate().
 
     >>> import archspec
     >>> working_set(archspec.load("LlamaForCausalLM").forward(tokens=2048))
-    WorkingSet(part='mlp', bytes=203440128)
+    Room(needed_by='mlp', bytes=203440128, exact=True)
     """
     base = next((one for one in forward.tree.children.values() if "layers" in one.children), forward.tree)
     layers = [*base.children["layers"].children.values()] if "layers" in base.children else []
-    uniform = layers and all(map(_is_llama_layer, layers)) and _is_uniform(forward, layers)
-    if not uniform or _is_masked(forward):
+    if not layers or not all(map(_is_llama_layer, layers)) or not _is_supported(forward, layers):
         return None
-    moments = _Moments(forward, layers)
+    found = [*_of_layer(forward, layers)]
     head = next((one for one in forward.tree.children.values() if one.cls == "Linear"), None)
-    found: list[WorkingSet] = [*moments.of_layer(), *(moments.of_head(head, last) if head else ())]
+    if head is not None:
+        hidden, logits = _output(forward, layers[-1].children["self_attn"], "o_proj"), _bytes(forward, head)
+        found.append(Room("head", hidden + (logits // forward.call.tokens if last else logits)))
     return sorted(found, key=lambda moment: moment.bytes)[-1]
 
 
@@ -123,75 +109,54 @@ def _is_llama_layer(layer: Node) -> bool:
     return attention - _HEAD_NORMS == _ATTENTION and mlp == _MLP
 
 
-def _is_uniform(forward: Forward, layers: list[Node]) -> bool:
-    """Return True if all layers have one kind of cache and rotary positions, without further outputs."""
-    scope = layers[-1].scope
-    if scope is None or scope is not forward.scope:
-        return False  # part of a multimodal model
-    rotary = not scope.has("no_rope_layers")
-    one_step = scope.get("hidden_act") in _ACTIVATIONS
+def _is_supported(forward: Forward, layers: list[Node]) -> bool:
+    """Return True for a text model with one kind of cache and rotary positions, without a mask."""
+    scope, call = layers[-1].scope, forward.call
+    if scope is None or scope is not forward.scope or scope.has("no_rope_layers"):
+        return False
+    plain = scope.get("hidden_act") in _ACTIVATIONS and not any(map(scope.raw.get, _MORE_OUTPUTS))
+    full = all(tensor.shape[2] == call.context for tensor in forward.cache)  # a window needs a mask
     one_kind = len({tensor.kind for tensor in forward.cache}) == 1
-    return rotary and one_step and one_kind and not any(map(scope.raw.get, _MORE_OUTPUTS))
+    return plain and one_kind and full and (call.past == 0 or call.tokens == 1)
 
 
-def _is_masked(forward: Forward) -> bool:
-    """Return True if attention needs a mask: a window, or several new tokens after a past."""
-    call = forward.call
-    full = all(tensor.shape[2] == call.context for tensor in forward.cache)
-    return not full or (call.past > 0 and call.tokens > 1)
+def _bytes(forward: Forward, linear: Node) -> int:
+    """Return the bytes of the output of a Linear."""
+    return _HALF * forward.call.batch * forward.call.tokens * int(linear.tensors[0].shape[0])
 
 
-class _Moments:
-    """Candidates for the peak: allocations in the last layer, when all earlier ones have their cache."""
+def _output(forward: Forward, module: Node, name: str) -> int:
+    return _bytes(forward, module.children[name])
 
-    def __init__(self, forward: Forward, layers: list[Node]) -> None:
-        self.attention, self.mlp = (layers[-1].children[name].children for name in ("self_attn", "mlp"))
-        self.call, self.several = forward.call, len(layers) > 1
-        self.window = forward.cache[0].kind == "window"
-        self.positions = forward.call.batch * forward.call.tokens
-        self.heads = forward.scope.get("num_attention_heads")
-        self.hidden = self.tensor(self.attention["o_proj"])
-        self.queries, self.keys = (self.tensor(self.attention[name]) for name in ("q_proj", "k_proj"))
-        self.head_dim = self.attention["q_proj"].tensors[0].shape[0] // self.heads
 
-    def tensor(self, linear: Node) -> int:
-        """Return the bytes of the output of a Linear."""
-        return HALF * self.positions * int(linear.tensors[0].shape[0])
+def _norm(given: int, rows: int) -> int:
+    """Return the bytes that an RMSNorm adds to its input: two float32 copies, two means of each row."""
+    return 2 * _FLOAT32 * (given // _HALF + rows)
 
-    def norm(self, given: int, rows: int) -> int:
-        """Return the bytes that an RMSNorm adds to its input: two float32 copies, two means of each row."""
-        return 2 * _FLOAT32 * (given // HALF + rows)
 
-    def of_layer(self) -> Iterator[WorkingSet]:
-        # Embeddings and the layer's input stay allocated; in a model of one layer they are the same tensor.
-        angles = 2 * HALF * self.call.tokens * self.head_dim + _INDEX * self.call.tokens
-        base = angles + self.hidden * (2 if self.several else 1)
-        for moment in self.of_attention():
-            yield moment._replace(bytes=base + self.hidden + moment.bytes)  # with the normed input
-        base += self.hidden  # the sum after attention
-        yield WorkingSet("post_attention_layernorm", base + self.norm(self.hidden, self.positions))
-        gated = 3 * self.tensor(self.mlp["up_proj"])  # the gate's activation, the other half, their product
-        yield WorkingSet("mlp", base + self.hidden + gated)
-
-    def of_attention(self) -> Iterator[WorkingSet]:
-        queries, keys = self.queries, self.keys
-        rows = self.positions * self.heads
-        kept = 2 * keys  # counted in the cache after the call, and not allocated yet
-        if "q_norm" in self.attention:
-            yield WorkingSet("q_norm", queries + self.norm(queries, rows) - kept)
-            rows_of_keys = rows * keys // queries
-            yield WorkingSet("k_norm", queries + keys + self.norm(keys, rows_of_keys) - kept)
-        # The rotation allocates two products and a rotated half.
-        yield WorkingSet("self_attn", 4 * queries + 2 * keys - kept)
-        yield WorkingSet("self_attn", 2 * queries + 5 * keys - kept)
-        # Each tensor of the cache is copied into a longer one; with a window both copies exist at once.
-        before = keys // self.call.tokens * self.call.past
-        before *= 2 if self.window else 1
-        yield WorkingSet("self_attn", queries + 2 * keys + before)
-        yield WorkingSet("self_attn", 2 * queries + _FLOAT32 * rows + 2 * _INDEX)
-
-    def of_head(self, head: Node, last: bool) -> Iterator[WorkingSet]:
-        logits = self.tensor(head)
-        if last:
-            logits //= self.call.tokens
-        yield WorkingSet("head", self.hidden + logits)
+def _of_layer(forward: Forward, layers: list[Node]) -> Iterator[Room]:
+    """Yield allocations in the last layer, when all earlier ones have their cache."""
+    call, attention, mlp = forward.call, *(layers[-1].children[name] for name in ("self_attn", "mlp"))
+    positions, heads = call.batch * call.tokens, forward.scope.get("num_attention_heads")
+    hidden, rows = _output(forward, attention, "o_proj"), positions * heads
+    queries, keys = (_output(forward, attention, name) for name in ("q_proj", "k_proj"))
+    head_dim = attention.children["q_proj"].tensors[0].shape[0] // heads
+    # Embeddings and the layer's input stay allocated; in a model of one layer they are the same tensor.
+    angles = 2 * _HALF * call.tokens * head_dim + _INDEX * call.tokens
+    base = angles + hidden * (2 if len(layers) > 1 else 1)
+    normed = base + hidden
+    kept = 2 * keys  # counted in the cache after the call, and not allocated yet
+    if "q_norm" in attention.children:
+        yield Room("q_norm", normed + queries + _norm(queries, rows) - kept)
+        yield Room("k_norm", normed + queries + keys + _norm(keys, rows * keys // queries) - kept)
+    # The rotation allocates two products and a rotated half.
+    yield Room("self_attn", normed + 4 * queries + 2 * keys - kept)
+    yield Room("self_attn", normed + 2 * queries + 5 * keys - kept)
+    # Each tensor of the cache is copied into a longer one; with a window both copies exist at once.
+    before = keys // call.tokens * call.past * (2 if forward.cache[0].kind == "window" else 1)
+    yield Room("self_attn", normed + queries + 2 * keys + before)
+    yield Room("self_attn", normed + 2 * queries + _FLOAT32 * rows + 2 * _INDEX)
+    base += hidden  # the sum after attention
+    yield Room("post_attention_layernorm", base + _norm(hidden, positions))
+    gated = 3 * _output(forward, mlp, "up_proj")  # the gate's activation, the other half, their product
+    yield Room("mlp", base + hidden + gated)

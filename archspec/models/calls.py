@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from math import prod
 
 from archspec.costs.builder import CostBuilder
+from archspec.costs.excess import notes_of
 from archspec.costs.forward import CacheTensor, Forward, kept_tensors, whole_pages
 from archspec.costs.lengths import positions
-from archspec.costs.notes.excess import notes_of
 from archspec.costs.records import ALLOCATIONS, PAGES, Call, axes_of
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes

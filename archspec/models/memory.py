@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 
+from archspec.costs.excess import notes_of
 from archspec.costs.forward import Forward
-from archspec.costs.notes.excess import notes_of
 from archspec.costs.records import KERNELS, Row
 from archspec.costs.training import TrainingStep
 from archspec.costs.weights import Weights

@@ -10,7 +10,7 @@ from archspec.arguments import GRID, described, takes
 from archspec.configs.choice import source_of
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
-from archspec.costs.notes.excess import notes_of
+from archspec.costs.excess import notes_of
 from archspec.errors import Problem, SweepError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.stated import assumed_note, check_unquantized

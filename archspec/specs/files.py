@@ -184,3 +184,10 @@ def shown_path(path: str) -> str:
         return os.path.join(os.path.basename(folder()), own)
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative
+
+
+@cache
+def read_json(name: str) -> Any:
+    """Return the content of a JSON file next to the shipped specs; callers do not change it."""
+    with open(os.path.join(folder(), name), encoding="utf-8") as file:
+        return json.load(file)

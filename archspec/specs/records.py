@@ -12,6 +12,7 @@ from archspec.errors import Place, Source
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee
 from archspec.language.values import KINDS, LAYERS
+from archspec.tables.axes import AXES as CALL_AXES
 from archspec.typing_light import Any, NamedTuple, Protocol
 
 
@@ -70,7 +71,7 @@ MODULE_KEYS = {
     "saves": Key("by_name", "attribute, or tensor: bytes that autograd keeps of it"),
 }
 RESERVED = tuple(MODULE_KEYS)  # what is not an attribute of a module
-AXES = ("batch", "tokens", "past", "context", "encoder_tokens", "new_encoder_tokens")  # of a call, by name
+AXES = (*CALL_AXES, "context")  # names of lengths in `runs:`, `ops:` and `cache:`
 RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)

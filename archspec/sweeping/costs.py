@@ -8,10 +8,10 @@ from math import prod
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
+from archspec.costs.excess import excess_of
 from archspec.costs.forward import Forward
-from archspec.costs.lengths import USUAL_TOKENS, called, check_memory
-from archspec.costs.notes.excess import Excess
-from archspec.costs.quantities import TERMS, inside, routed_of, routed_share
+from archspec.costs.lengths import USUAL_TOKENS, called
+from archspec.costs.records import inside, own_terms, routed_of, routed_share
 from archspec.errors import SweepError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.expression import Expression
@@ -38,8 +38,6 @@ class CallCosts(NamedTuple):
     def call(self, scope: Scope, architecture: str) -> Forward:
         """Return the call of one config. Errors: :class:`ArchspecError` for columns that it does not have."""
         call = called(scope, architecture, **self.lengths)
-        if encoder_tokens := self.lengths.get("encoder_tokens"):
-            check_memory(scope, architecture, encoder_tokens)
         if "masked_flops" in self.names:
             call.check_held("masked")
         if "training_flops" in self.names:
@@ -82,7 +80,7 @@ class CallCosts(NamedTuple):
         """Return a note on the row, of some rows by name, whose eager code has the most FLOPs in excess."""
         if not rows or not any(name.endswith("flops") for name in self.names):
             return []
-        found = {name: Excess(self.call(model.scope, model.architecture)) for name, model in rows.items()}
+        found = {name: excess_of(self.call(model.scope, model.architecture)) for name, model in rows.items()}
         name = max(found, key=lambda one: found[one].ratio)
         note = found[name].note
         return [] if note is None else [f"at {name}, {note}"]
@@ -112,7 +110,7 @@ def _total(node: Node, column: str, element: int) -> Any:
             size = dtype_bytes(kept.dtype) if kept.dtype else element
             found += prod(kept.shape) * kept.times * size
     else:
-        name, found = column, sum(prod(sizes) for _, sizes in TERMS[column](node, False))
+        name, found = column, sum(prod(sizes) for _, sizes in own_terms(column, node))
     for child in inside(node, name).values():
         found = found + _total(child, column, element) * (1 if child.turn is None else child.turn.times)
     return routed_share(found, routed_of(node)) if column.endswith("flops") else found

@@ -18,8 +18,7 @@ from archspec.configs.json_text import as_json
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.builder import Costed
 from archspec.costs.lengths import positions
-from archspec.costs.quantities import TERMS, inside, routed_of
-from archspec.costs.records import Call, Step, axes_of, training_axes
+from archspec.costs.records import Call, Step, axes_of, inside, own_terms, routed_of, training_axes
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import here
 from archspec.specs.torch_layers import Leaf, deciding
@@ -238,9 +237,11 @@ def priced(node: Node, checkpointing: bool = False, caches: bool = True) -> Node
     caches = caches and node.cache is not None
     other.tensors = [
         Leaf(f"{COSTS[name].kind}:{label}[{number}]", sizes, COSTS[name].kind)
-        for name, terms in TERMS.items()
+        for name in COSTS
         if caches or name != "cache_elements"
-        for number, (label, sizes) in enumerate(terms(node, checkpointing))  # some modules have two `keys`
+        for number, (label, sizes) in enumerate(
+            own_terms(name, node, checkpointing)
+        )  # some modules have two `keys`
     ]
     children = inside(node, "activation_bytes", checkpointing).items()
     other.children = {name: priced(child, checkpointing, caches) for name, child in children}

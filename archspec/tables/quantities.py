@@ -1,4 +1,4 @@
-"""Everything that archspec counts: the name of each quantity, its unit, and what one tensor adds to it.
+"""Everything that archspec counts: each quantity, its unit, and what a tensor or a module adds to it.
 
 Counts, closed forms, sweeps, budgets, tables, JSON Schemas and help texts read :data:`QUANTITIES`; a new
 quantity is one entry here. Bytes are not a quantity: they are `params` at a dtype.
@@ -10,9 +10,15 @@ from collections.abc import Callable
 
 from archspec.typing_light import Any, NamedTuple
 
+Term = tuple[str, tuple[Any, ...]]  # a name, and sizes whose product is added
+
 
 def _every(tensor: Any) -> bool:
     return True
+
+
+def _no_terms(node: Any) -> list[Term]:
+    return []
 
 
 class Quantity(NamedTuple):
@@ -21,6 +27,7 @@ class Quantity(NamedTuple):
     ``counts`` selects the tensors of its ``kind`` that belong to it, tied copies aside. If ``active``, only
     the elements that are used for a token count. ``fact`` follows the number on a page if it differs from all
     parameters. ``budget`` is the help of its option of `archspec solve`, empty if it is not a budget.
+    ``node_terms`` returns what a module adds to a cost, without the modules inside.
     """
 
     title: str
@@ -30,6 +37,7 @@ class Quantity(NamedTuple):
     active: bool = False
     fact: str = ""
     budget: str = ""
+    node_terms: Callable[[Any], list[Term]] = _no_terms
 
     @property
     def unit(self) -> str:
@@ -95,20 +103,34 @@ COSTS: dict[str, Quantity] = {  # of a call: they also depend on its axes
         "FLOPs of one call: 2 per multiply-add of transformers' eager code",
         kind="flops",
         active=True,
+        node_terms=lambda node: [(cost.name, (cost.flops,)) for cost in node.costs],
     ),
     "masked_flops": Quantity(
         "masked FLOPs",
         "FLOPs without the attention scores that the causal mask and the window remove",
         kind="masked_flops",
         active=True,
+        node_terms=lambda node: [(cost.name, (cost.masked,)) for cost in node.costs],
     ),
     "training_flops": Quantity(
-        "training FLOPs", "FLOPs of a call and of its gradients", kind="training_flops", active=True
+        "training FLOPs",
+        "FLOPs of a call and of its gradients",
+        kind="training_flops",
+        active=True,
+        node_terms=lambda node: [(cost.name, (cost.flops + cost.backward,)) for cost in node.costs],
     ),
     "activation_bytes": Quantity(
-        "activations", "bytes that autograd keeps for the backward pass of a training step", kind="activation"
+        "activations",
+        "bytes that autograd keeps for the backward pass of a training step",
+        kind="activation",
+        node_terms=lambda node: [(saved.name, (saved.nbytes,)) for saved in node.saves],
     ),
-    "cache_elements": Quantity("KV cache", "elements of the KV cache after the call", kind="cache"),
+    "cache_elements": Quantity(
+        "KV cache",
+        "elements of the KV cache after the call",
+        kind="cache",
+        node_terms=lambda node: [(kept.name, (kept.times, *kept.shape)) for kept in node.cache or ()],
+    ),
 }
 COST_COLUMNS = ("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes")  # of a sweep
 FORMULAS = {**QUANTITIES, **COSTS}  # quantities with a closed form

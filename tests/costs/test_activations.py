@@ -104,7 +104,7 @@ def test_an_undescribed_layer_is_refused_when_it_is_run_again(kept: Kept) -> Non
 @pytest.mark.parametrize("checkpointing", [False, True])
 @pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "Qwen3ForCausalLM"])
 def test_the_closed_form_is_the_count(architecture: str, attention: str, checkpointing: bool) -> None:
-    step = Step(2, 64, 0, "bfloat16", attention, checkpointing)
+    step = Step(2, 64, attention=attention, checkpointing=checkpointing)
     model = archspec.load(architecture)
     found = Formula.of(model.scope, architecture, "activation_bytes", step)
     assert {symbol.name for symbol in found.expr.free_symbols} & {

@@ -9,15 +9,13 @@ import pytest
 import archspec
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call
-from archspec.costs.working_set import WorkingSet, largest_output, working_set
+from archspec.costs.working_set import Room, largest_output, working_set
 
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 70}
 CALLS = (Call(1, 5), Call(3, 40), Call(2, 1, 9), Call(1, 1, 600))
 
 
-def of(
-    call: Call, architecture: str = "LlamaForCausalLM", last: bool = False, **fields: Any
-) -> WorkingSet | None:
+def of(call: Call, architecture: str = "LlamaForCausalLM", last: bool = False, **fields: Any) -> Room | None:
     model = archspec.load({"model_type": "llama", **fields}, architecture)
     return working_set(Forward(model.scope, architecture, *call), last)
 
@@ -26,18 +24,18 @@ def test_a_prompt_is_largest_in_the_gated_layer() -> None:
     width, inner = 4096, 11008
     held = 2 * (4 * width + 3 * inner)  # embeddings, two sums, a norm; gate, other half and product
     angles = 2 * 2 * 128 + 8
-    assert of(Call(1, 1000)) == WorkingSet("mlp", 1000 * (held + angles))
+    assert of(Call(1, 1000)) == Room("mlp", 1000 * (held + angles))
 
 
 def test_a_large_vocabulary_is_largest_in_its_logits() -> None:
-    logits = WorkingSet("head", 1000 * 2 * (4096 + 200_000))
+    logits = Room("head", 1000 * 2 * (4096 + 200_000))
     assert of(Call(1, 1000), vocab_size=200_000) == logits
     assert of(Call(1, 1000), vocab_size=200_000, last=True) == of(Call(1, 1000))
 
 
 def test_a_step_copies_the_values_of_a_layer() -> None:
     found = of(Call(1, 1, 4096))
-    assert found is not None and found.part == "self_attn"
+    assert found is not None and found.needed_by == "self_attn"
     assert found.bytes == 4096 * 2 * 4096 + 2 * 6 * 4096 + 2 * 2 * 128 + 8
 
 
@@ -111,7 +109,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
 
 
 def test_experts_are_left_out() -> None:
-    assert largest_output(archspec.load("MixtralModel").forward(1, 10)).module.endswith("q_proj")
+    assert largest_output(archspec.load("MixtralModel").forward(1, 10))[0].endswith("q_proj")
 
 
 @pytest.mark.reference
@@ -130,4 +128,4 @@ def test_the_largest_output_is_seen_by_a_hook(name: str) -> None:
     model(input_ids=torch.ones(3, 7, dtype=torch.long), use_cache=False)
     model_type = cls.config_class.model_type
     own = archspec.load({"model_type": model_type, "architectures": [name], **OUTPUTS[name]})
-    assert largest_output(own.forward(3, 7)).elements == max(seen)
+    assert largest_output(own.forward(3, 7))[1] == max(seen)

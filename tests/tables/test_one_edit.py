@@ -110,6 +110,9 @@ def test_an_axis_is_an_option_everywhere(axis: Copy) -> None:
         "table",
     ):
         assert "images: " in axis.signature(function), function
+    model = "import archspec; model = archspec.load('gpt2');"
+    assert axis.python(f"{model} print(model.forward(tokens=4, images=2).call.images)") == "2\n"
+    assert "'images': 3" in axis.python(f"{model} print(model.quantity('flops', images=3).call._asdict())")
     assert '"images"' in axis.page() and "images: number" in axis.page()
 
 

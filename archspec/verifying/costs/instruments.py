@@ -212,9 +212,9 @@ def working_set_instrument(parts: set[str]) -> Instrument:
         if ours is None:
             raise Unavailable("peak temporary memory is not supported")
         theirs = measured_peak(case.model(), call, last).working_set
-        parts.add(ours.part)
+        parts.add(ours.needed_by)
         if theirs != ours.bytes:
-            yield "working set", ours.part, theirs, ours.bytes
+            yield "working set", ours.needed_by, theirs, ours.bytes
 
     return Instrument(points, rows)
 
@@ -227,7 +227,7 @@ def _activation_instrument(attention: str, checkpointing: bool) -> Instrument:
         if number:
             chosen = [(dtypes[number % 2], _STEP_LENGTHS[number % 3])]
         for dtype, lengths in chosen:
-            yield Step(*lengths, 0, dtype, attention, checkpointing)
+            yield Step(*lengths, dtype=dtype, attention=attention, checkpointing=checkpointing)
 
     def rows(case: Case, step: Step) -> Iterator[Row]:
         model = case.trained(step)
@@ -253,7 +253,7 @@ def _recomputed_rows(quantity: str, ours: StepActivations, model: Any) -> Iterat
 
 
 ACTIVATIONS = {
-    Step(2, 64, 0, "bfloat16", attention, checkpointing).kind: _activation_instrument(
+    Step(2, 64, attention=attention, checkpointing=checkpointing).kind: _activation_instrument(
         attention, checkpointing
     )
     for attention in KERNELS

@@ -28,9 +28,9 @@ from archspec.verifying.costs.record import recorded
 
 _LENGTHS = ((2, 64), (1, 40), (3, 17))  # sequences and tokens
 _STEPS = (
-    *(Step(*lengths, 0, "bfloat16", "flash") for lengths in _LENGTHS),
-    *(Step(*lengths, 0, "bfloat16", "eager") for lengths in _LENGTHS[:2]),
-    *(Step(2, 17, 0, "float32", attention) for attention in KERNELS),
+    *(Step(*lengths, attention="flash") for lengths in _LENGTHS),
+    *(Step(*lengths, attention="eager") for lengths in _LENGTHS[:2]),
+    *(Step(2, 17, dtype="float32", attention=attention) for attention in KERNELS),
 )
 _LEAST_POINTS = 4
 _DRAWN = 2  # random configs
@@ -82,7 +82,7 @@ def verify_ranks_loss(spec: Spec, architecture: str, kernels: list[str], loss: s
     case = Case(spec, architecture, next(_configs(spec, architecture, 0)))
 
     def agrees(ranks: Ranks, lengths: tuple[int, int]) -> bool:
-        step = Step(*lengths, 0, "bfloat16", kernels[0])
+        step = Step(*lengths, attention=kernels[0])
         try:
             expected = rank_loss(architecture, case.config, spec.model_type, ranks, step)
         except (Refused, Unavailable):

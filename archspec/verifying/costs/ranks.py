@@ -144,7 +144,8 @@ def step_is_exact(
         theirs = rank_flops(architecture, raw, spec.model_type, ranks, Call(*lengths))
         return not list(unequal(theirs, ours))
     attention, _, checkpointing = kind.partition(" ")
-    step = Step(*lengths, 0, "bfloat16" if lengths[0] == 2 else "float32", attention, bool(checkpointing))
+    dtype = "bfloat16" if lengths[0] == 2 else "float32"
+    step = Step(*lengths, dtype=dtype, attention=attention, checkpointing=bool(checkpointing))
     activations = StepActivations(scope, architecture, step)
     kept = RankActivations(activations, shares).by_module
     kept = {path: nbytes for path, nbytes in kept.items() if ranks.pipeline == 1 or path != _HEAD}

@@ -1,0 +1,68 @@
+"""A note if eager code spends more FLOPs than 2 × active parameters × tokens plus attention."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from fractions import Fraction
+
+from archspec.costs.forward import Forward, own_flops
+from archspec.costs.records import PRODUCTS
+from archspec.tree.builder import tree_of
+from archspec.tree.tensors import tensors
+from archspec.typing_light import Any, NamedTuple
+
+LIMIT = Fraction(6, 5)  # of the expected FLOPs; a note is printed beyond it
+_INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
+
+
+class Excess(NamedTuple):
+    """FLOPs of a call as a multiple of the expected FLOPs, and a note if they exceed the limit."""
+
+    ratio: Fraction
+    note: str | None
+
+
+def excess_of(call: Forward) -> Excess:
+    """Compare the FLOPs of a call with 2 × active parameters × tokens plus attention.
+
+    Active parameters are those without tables that are only looked up; attention is all that is multiplied
+    without a weight. For an encoder next to a decoder its own tokens count.
+    """
+    lengths, attention = call.call, 0
+    # By module, those of all layers together.
+    computed, active, matrices = (defaultdict[str, Any](int) for _ in range(3))
+    for path, cost in own_flops(call.tree):
+        if cost.name in PRODUCTS:
+            computed[_INDEX.sub("*", path)] += cost.flops
+        else:
+            attention += cost.flops
+    for tensor in tensors(tree_of(call.scope, call.architecture)):
+        if tensor.kind == "parameter" and tensor.tied_to is None and tensor.embedding != "table":
+            path = _INDEX.sub("*", tensor.name.rpartition(".")[0])
+            active[path] += tensor.active
+            matrices[path] += tensor.active if len(tensor.shape) > 1 else 0
+    expected = {}
+    for name in {*active, *computed}:
+        of_encoder = 2 * lengths.batch * lengths.new_encoder_tokens * matrices[name]
+        tokens = lengths.new_encoder_tokens if of_encoder and computed[name] == of_encoder else lengths.tokens
+        expected[name] = 2 * lengths.batch * tokens * active[name]
+    sought = attention + sum(expected.values())
+    ratio = Fraction(call.flops, sought) if sought else Fraction(1)
+    if ratio <= LIMIT:
+        return Excess(ratio, None)
+    worst = max(computed, key=lambda name: computed[name] - expected[name])
+    reason = "uses weights of other modules"
+    if once := 2 * lengths.batch * lengths.tokens * matrices[worst]:
+        reason = f"uses its active weights {computed[worst] / once:,.6g} times for each token"
+    note = (
+        f"transformers' eager code computes {float(ratio):.3g} times 2 × active parameters × tokens plus "
+        f"attention, mostly because {worst} {reason}"
+    )
+    return Excess(ratio, note)
+
+
+def notes_of(call: Forward) -> list[str]:
+    """Return the note on a call, as a list that is empty without one."""
+    note = excess_of(call).note
+    return [] if note is None else [note]

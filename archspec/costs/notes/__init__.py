@@ -1,1 +1,0 @@
-"""Notes on the costs of a call."""
