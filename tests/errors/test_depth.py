@@ -8,6 +8,8 @@ import sys
 import pytest
 
 import archspec
+from archspec.configs.json_text import parse_json
+from archspec.errors import Source
 from archspec.language.expression import MAX_LEVELS, python
 
 _DEEP = {
@@ -61,31 +63,23 @@ thread.join()
 
 @pytest.mark.parametrize("case", _DEEP)
 def test_deep_texts_are_refused_on_a_small_stack(case: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _SCRIPT % _DEEP[case]],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    command = [sys.executable, "-c", _SCRIPT % _DEEP[case]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-500:]
     assert "nest" in done.stdout or "longer than" in done.stdout, done.stdout + done.stderr[-500:]
 
 
-@pytest.mark.parametrize("text", ["(" * 150 + "1" + ")" * 150, "1" + " + 1" * 200, "[" + "1.5, " * 900 + "]"])
-def test_texts_of_usual_depth_are_read(text: str) -> None:
-    assert python(text)
+def test_texts_of_usual_depth_are_read() -> None:
+    for text in ("(" * 150 + "1" + ")" * 150, "1" + " + 1" * 200, "[" + "1.5, " * 900 + "]"):
+        assert python(text)
 
 
 @pytest.mark.parametrize("text", ["(" * 400 + "1" + ")" * 400, "-" * 400 + "1", "'-' + " * 400 + "'a'"])
-def test_deeper_ones_are_not(text: str) -> None:
+def test_deeper_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=f"deeper than {MAX_LEVELS} levels"):
         python(text)
 
 
-def test_the_error_of_a_deep_config_points_at_the_level(tmp_path: object) -> None:
-    from archspec.configs.json_text import parse_json
-    from archspec.errors import Source
-
+def test_the_error_of_a_deep_config_points_at_the_level() -> None:
     with pytest.raises(archspec.ArchspecError, match="config:1:65: nested deeper than 64 levels"):
         parse_json(Source("config", "[" * 3000))

@@ -1,7 +1,7 @@
-"""Every message names its place, and nothing but an ArchspecError comes out of a bad spec or config.
+"""Every message names its place, and a bad spec or config raises only ArchspecErrors.
 
-tests/errors/*.txt hold the cases: `=== name`, the text, `--->`, the whole message. ARCHSPEC_UPDATE=1 writes
-them anew; then read the difference.
+tests/errors/*.txt have the cases: `=== name`, the text, `--->`, the whole message. ARCHSPEC_UPDATE=1 updates
+them; then read the difference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SECONDS = 15  # of the processor
 
 @pytest.fixture(autouse=True)
 def limited() -> Iterator[None]:
-    """What does not end is an error too."""
+    """Turn an endless test into an error."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"more than {SECONDS} seconds")
@@ -45,35 +45,35 @@ def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """The specs of tests/errors/specs instead of the real ones, so that messages do not change with them."""
     monkeypatch.setattr(library, "folder", lambda: str(HERE / "specs"))
     monkeypatch.chdir(HERE)
-    for known in (shipped, installed):
-        known.cache_clear()
+    shipped.cache_clear()
+    installed.cache_clear()
     yield tmp_path
-    for known in (shipped, installed):
-        known.cache_clear()
+    shipped.cache_clear()
+    installed.cache_clear()
 
 
-def cases(name: str) -> list[tuple[str, str, str]]:
-    """(name, text, message) of each case of a file."""
-    found = []
+def read_cases(name: str) -> dict[str, tuple[str, str]]:
+    """Return the text and the message of each case of a file, by title."""
+    found = {}
     for block in (HERE / name).read_text(encoding="utf-8").split("=== ")[1:]:
         title, _, rest = block.partition("\n")
         text, _, message = rest.partition(ARROW)
-        found.append((title, text, message.strip("\n")))
+        found[title] = text, message.strip("\n")
     return found
 
 
-def held(name: str, title: str, message: str) -> None:
-    """Compares a message with the one in the file, or writes it there."""
+CASES = {name: read_cases(name) for name in ("config.txt", "spec.txt")}
+
+
+def compare(name: str, title: str, message: str) -> None:
+    """Compare a message with the one in the file, or write it to the file."""
+    text, expected = CASES[name][title]
     if not os.environ.get("ARCHSPEC_UPDATE"):
-        assert message == next(expected for found, _, expected in cases(name) if found == title)
+        assert message == expected
         return
-    blocks = [
-        (found, text.rstrip("\n") if ARROW not in text else text, message if found == title else old)
-        for found, text, old in cases(name)
-    ]
-    (HERE / name).write_text(
-        "\n".join(f"=== {t}\n{text}{ARROW}{m}\n" for t, text, m in blocks), encoding="utf-8"
-    )
+    CASES[name][title] = text, message
+    blocks = (f"=== {t}\n{text}{ARROW}{m}\n" for t, (text, m) in CASES[name].items())
+    (HERE / name).write_text("\n".join(blocks), encoding="utf-8")
 
 
 def config_error(folder: Path, text: str) -> str:
@@ -95,16 +95,14 @@ def spec_error(folder: Path, text: str) -> str:
     return str(caught.value).replace(f"{folder}/", "")
 
 
-@pytest.mark.parametrize("title", [title for title, _, _ in cases("config.txt")])
+@pytest.mark.parametrize("title", CASES["config.txt"])
 def test_config(title: str, toys: Path) -> None:
-    text = next(text for found, text, _ in cases("config.txt") if found == title)
-    held("config.txt", title, config_error(toys, text))
+    compare("config.txt", title, config_error(toys, CASES["config.txt"][title][0]))
 
 
-@pytest.mark.parametrize("title", [title for title, _, _ in cases("spec.txt")])
+@pytest.mark.parametrize("title", CASES["spec.txt"])
 def test_spec(title: str, toys: Path) -> None:
-    text = next(text for found, text, _ in cases("spec.txt") if found == title)
-    held("spec.txt", title, spec_error(toys, text))
+    compare("spec.txt", title, spec_error(toys, CASES["spec.txt"][title][0]))
 
 
 def test_nothing_is_executed(toys: Path) -> None:
@@ -116,9 +114,6 @@ def test_nothing_is_executed(toys: Path) -> None:
         f"[c for c in ().__class__.__base__.__subclasses__()][0]({str(sign)!r})",
         f"!!python/object/apply:os.mkdir [{str(sign)!r}]",
     ):
-        spec_error(
-            toys,
-            f"model_type: toy\nmodules:\n  ToyModel:\n    a: {expression}\narchitectures:\n  ToyModel:\n",
-        )
-        spec_error(toys, f"model_type: toy\nconfig:\n  a: = {expression}\narchitectures:\n  ToyModel:\n")
+        for part in (f"modules:\n  ToyModel:\n    a: {expression}", f"config:\n  a: = {expression}"):
+            spec_error(toys, f"model_type: toy\n{part}\narchitectures:\n  ToyModel:\n")
         assert not sign.exists()

@@ -1,4 +1,4 @@
-"""How a problem reads: its place, the line with a caret, and what would be right."""
+"""Problems as text: the place, the line with a caret, and the help."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCE = Source("toy.yaml", "a: 1\nbc: \t2\n")
         (Problem("odd", Place(SOURCE, 9, 1)), ["toy.yaml:9:1: odd"]),
     ],
 )
-def test_how_a_problem_reads(problem: Problem, lines: list[str]) -> None:
+def test_lines_of_a_problem(problem: Problem, lines: list[str]) -> None:
     assert str(problem).splitlines() == lines
 
 

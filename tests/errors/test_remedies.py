@@ -1,4 +1,4 @@
-"""Every option that a help line proposes is run: it counts the config from its sizes, or is refused."""
+"""Options that help lines propose count the config from its sizes, or are refused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from archspec.configs.overrides import parse_override, split_settings
 from archspec.configs.scope import Scope, SubConfig
 from archspec.specs.library import shipped
 
-WILD = json.loads((Path(__file__).parents[1] / "configs" / "wild.json").read_text(encoding="utf-8"))
+HERE = Path(__file__).parent
+LLAVA, QWEN, FALCON = json.loads((HERE / "configs.json").read_text(encoding="utf-8"))
+WILD = json.loads((HERE.parent / "configs" / "wild.json").read_text(encoding="utf-8"))
 CONFIGS = [
     json.loads(path.read_text(encoding="utf-8"))
-    for path in sorted((Path(__file__).parents[2] / "configs").glob("*.json"))
+    for path in sorted((HERE.parents[1] / "configs").glob("*.json"))
 ]
 Case = tuple[dict[str, Any], str | None, dict[str, Any]]
 OPTION = r"--(architecture|set) (\S+?)(?=[;,]? |[;,?]?$)"
@@ -32,42 +35,6 @@ SYNONYMS = {
     "vocab_size": "n_vocab",
 }
 SIZES = ("hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer", "num_layers")
-LLAVA = {
-    "model_type": "llava_llama",
-    "architectures": ["LlavaLlamaForCausalLM"],
-    "hidden_size": 5120,
-    "intermediate_size": 13824,
-    "num_attention_heads": 40,
-    "num_hidden_layers": 40,
-    "pad_token_id": 0,
-    "vision_feature_layer": -2,
-    "vocab_size": 32000,
-    "image_token_index": 7,
-    "projector_hidden_act": "gelu",
-}
-QWEN = {
-    "model_type": "qwen3_5_moe_text",
-    "architectures": ["Qwen3_5MoeForConditionalGeneration"],
-    "hidden_size": 4096,
-    "num_hidden_layers": 60,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 2,
-    "num_experts": 512,
-    "moe_intermediate_size": 1024,
-    "vocab_size": 248320,
-    "head_dim": 256,
-}
-FALCON = {
-    "model_type": "falcon",
-    "architectures": ["FalconForCausalLM"],
-    "hidden_size": 8192,
-    "n_head": 128,
-    "n_head_kv": 8,
-    "n_layer": 60,
-    "vocab_size": 65024,
-    "new_decoder_architecture": True,
-    "bias": False,
-}
 NAMED: list[Case] = [
     (LLAVA, None, {}),
     (LLAVA, "LlavaForConditionalGeneration", {}),
@@ -81,7 +48,7 @@ NAMED: list[Case] = [
 
 
 def broken(random: random.Random) -> Case:
-    """A config whose class, model type or field names are wrong in one of many ways."""
+    """Return a config whose class, model type or field names are wrong in one of many ways."""
     raw = json.loads(json.dumps(random.choice(CONFIGS)))
     index, own = shipped().index(), shipped().load(raw["model_type"])
     way = random.randrange(9)
@@ -113,22 +80,20 @@ def broken(random: random.Random) -> Case:
 
 
 def values(scope: Scope) -> Iterator[Any]:
-    """The values of all fields that are read, those of sub-configs too."""
-    for name in scope.spec.fields:
-        value = scope.get(name)
+    """Yield the values of all fields that are read, also those of sub-configs."""
+    for value in map(scope.get, scope.spec.fields):
         if isinstance(value, SubConfig):
             yield from values(value.scope)
         elif isinstance(value, int):
             yield value
 
 
-def remedies(error: archspec.ArchspecError) -> Iterator[tuple[str, str]]:
-    for problem in error.problems:
-        yield from re.findall(OPTION, problem.help)
+def remedies(error: archspec.ArchspecError) -> list[tuple[str, str]]:
+    return [option for problem in error.problems for option in re.findall(OPTION, problem.help)]
 
 
 def check(case: Case) -> int:
-    """Run each remedy of a case; returns how many count it."""
+    """Run each proposed option of a case; return how many count the config."""
     raw, architecture, fields = case
     try:
         archspec.load(raw, architecture, fields)
@@ -139,13 +104,11 @@ def check(case: Case) -> int:
     counted = 0
     for option, value in found:
         more = dict(parse_override(text) for text in split_settings(value)) if option == "set" else {}
-        try:
+        with suppress(archspec.ArchspecError):
             model = archspec.load(raw, architecture if more else value, {**fields, **more})
-        except archspec.ArchspecError:
-            continue
-        sizes = {raw[name] for name in SIZES if isinstance(raw.get(name), int)}
-        assert sizes <= set(values(model.scope)), f"{option} {value} counts defaults: {help_}"
-        counted += 1
+            sizes = {raw[name] for name in SIZES if isinstance(raw.get(name), int)}
+            assert sizes <= set(values(model.scope)), f"{option} {value} counts defaults: {help_}"
+            counted += 1
     return counted
 
 
@@ -159,12 +122,11 @@ def test_remedies_of_broken_configs() -> None:
     assert sum(check(broken(source)) for _ in range(250)) > 60
 
 
-def test_the_remedies_of_the_issue_count_the_size_that_is_given() -> None:
+def test_remedies_keep_the_given_sizes() -> None:
     with pytest.raises(archspec.ArchspecError) as caught:
         archspec.load(FALCON)
-    assert list(remedies(caught.value)) == [
-        ("set", "num_attention_heads=128,num_kv_heads=8,num_hidden_layers=60")
-    ]
+    text = "num_attention_heads=128,num_kv_heads=8,num_hidden_layers=60"
+    assert remedies(caught.value) == [("set", text)]
     fields = {"num_attention_heads": 128, "num_kv_heads": 8, "num_hidden_layers": 60}
     assert archspec.load(FALCON, set=fields).params == 41_303_293_952  # Falcon-40B
     assert "n_head, n_head_kv, n_layer are not read" in str(caught.value)

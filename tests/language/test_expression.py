@@ -8,6 +8,7 @@ import pytest
 
 from archspec.errors import Place, Source, SpecError
 from archspec.language.expression import Expression, names, parse
+from archspec.language.trees import callee, calls, text_of
 from archspec.language.yaml_reader import Scalar
 
 
@@ -41,7 +42,7 @@ def parsed(text: str, line: int = 1, column: int = 1, skip: int = 0, quoted: boo
     ],
     ids=lambda part: str(part)[:20],
 )
-def test_what_is_no_expression(text: str, line: int, column: int, message: str) -> None:
+def test_texts_that_are_not_expressions(text: str, line: int, column: int, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         parsed(text)
     [problem] = caught.value.problems
@@ -50,11 +51,11 @@ def test_what_is_no_expression(text: str, line: int, column: int, message: str) 
     assert problem.path == "config.a" and problem.help
 
 
-def test_the_help_for_json_says_what_python_writes() -> None:
-    for text, python in (("true", "True"), ("false", "False"), ("null", "None")):
-        with pytest.raises(SpecError) as caught:
-            parsed(text)
-        assert caught.value.problems[0].help == f"write {python}"
+@pytest.mark.parametrize(("text", "python"), [("true", "True"), ("false", "False"), ("null", "None")])
+def test_the_help_for_json_names_pythons_constant(text: str, python: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parsed(text)
+    assert caught.value.problems[0].help == f"write {python}"
 
 
 @pytest.mark.parametrize(
@@ -80,3 +81,18 @@ def test_a_part_of_an_expression_knows_its_place(
 def test_names_are_those_that_are_read() -> None:
     tree = parsed("f(a, b=c.d) + [e for e in 'text' if g]").tree
     assert names(tree) == {"f", "a", "c", "e", "g"}
+
+
+def test_calls_are_yielded_the_outer_first() -> None:
+    found = calls(ast.parse("f(g(1), a=h()) + a.b(2)"))
+    assert [ast.unparse(call) for call in found] == ["f(g(1), a=h())", "a.b(2)", "g(1)", "h()"]
+
+
+@pytest.mark.parametrize(
+    ("text", "called", "constant"),
+    [("f(a)", "f", ""), ("a.f(b)", "", ""), ("f", "", ""), ("'f'", "", "f"), ("3", "", ""), ("''", "", "")],
+)
+def test_callee_and_constant_of_a_tree(text: str, called: str, constant: str) -> None:
+    tree = ast.parse(text, mode="eval").body
+    assert (callee(tree), text_of(tree)) == (called, constant)
+    assert callee(None) == text_of(None) == ""
