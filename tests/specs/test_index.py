@@ -42,10 +42,13 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
     monkeypatch.setattr(files, "folder", lambda: library.folder)
     monkeypatch.setattr(index, "folder", lambda: library.folder)
     Path(library.folder, files.COMPILED).write_text(compiled_specs(library))
-    compiled = files.Compiled(library.folder)
-    monkeypatch.setattr(files, "compiled", lambda: compiled)
-    monkeypatch.setattr(index, "compiled", lambda: compiled)
+    use_compiled(files.Compiled(library.folder), monkeypatch)
     return library
+
+
+def use_compiled(compiled: files.Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (files, index):
+        monkeypatch.setattr(module, "compiled", lambda: compiled)
 
 
 def test_a_compiled_file_is_read_without_pyyaml(own: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,14 +69,13 @@ def test_a_changed_file_is_read_from_yaml(own: Library) -> None:
     assert "parent" not in own.entries()
 
 
-def test_a_compiled_file_stands_for_yaml_files_that_are_not_there(own: Library) -> None:
+def test_a_compiled_file_stands_for_missing_yaml_files(own: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     before = own.entries()
     for path in Path(own.folder).glob("*.yaml"):
         path.unlink()
     alone = files.Compiled(own.folder)
     assert alone.alone
-    for module in (files, index):
-        module.compiled = lambda: alone  # the fixture restores it
+    use_compiled(alone, monkeypatch)
     assert Library(own.folder).entries() == before
     assert sorted(Library(own.folder).files()) == sorted(TEXTS)
     assert Library(own.folder).load("child").architectures == ("ChildModel",)
@@ -89,12 +91,10 @@ def test_a_file_that_is_not_well_formed_keeps_what_was_known_of_it(own: Library)
         compiled_specs(own)
 
 
-def test_without_a_compiled_file_yaml_is_read(own: Library) -> None:
+def test_without_a_compiled_file_yaml_is_read(own: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     before = own.entries()
     Path(own.folder, files.COMPILED).unlink()
-    empty = files.Compiled(own.folder)
-    for module in (files, index):
-        module.compiled = lambda: empty  # the fixture restores it
+    use_compiled(files.Compiled(own.folder), monkeypatch)
     assert own.entries() == before
     assert own.load("child").architectures == ("ChildModel",)
 
@@ -128,10 +128,16 @@ def test_a_folder_before_another_hides_its_specs(own: Library, tmp_path: Path) -
     assert own.catalogue()["child"] == ("ChildModel",)
 
 
-def test_dependents_follow_parents_parts_and_shared_files() -> None:
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("llama", "mistral mixtral"),
+        ("clip_vision_model", "clip llava"),
+        ("heads", "llama"),
+        ("resnet", "detr"),  # only one of two model types that a condition chooses between
+    ],
+)
+def test_dependents_follow_parents_parts_and_shared_files(name: str, found: str) -> None:
     entries = shipped().entries()
-    assert {"mistral", "mixtral"} <= index.dependents({"llama"}, entries)
-    assert {"clip", "llava"} <= index.dependents({"clip_vision_model"}, entries)
-    assert "llama" in index.dependents({"heads"}, entries)
-    assert "detr" in index.dependents({"resnet"}, entries)  # only one of two that a condition chooses between
+    assert {*found.split()} <= index.dependents({name}, entries)
     assert index.dependents({"gpt2"}, entries) & {"bert", "llama"} == set()

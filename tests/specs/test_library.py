@@ -59,7 +59,7 @@ def test_a_folder_before_the_library_has_parts_of_its_own(library: Library, tmp_
     assert both.model_types() == ["child", "inner", "middle", "whole"]
 
 
-def test_a_file_of_the_user_s_own_is_read_with_what_stands_beside_it(library: Library) -> None:
+def test_a_users_file_finds_specs_in_its_directory(library: Library) -> None:
     Path(library.folder, "child.yaml").write_text("model_type: child\nextends: whole\n")
     assert shipped().load_file(f"{library.folder}/child.yaml").architectures == ("ChildModel",)
 
@@ -88,28 +88,31 @@ def test_a_file_that_several_specs_need_is_parsed_once(
     assert sorted(read) == ["first", "second", "whole"]
 
 
-def test_a_class_of_several_types_is_of_the_one_that_it_is_named_after() -> None:
+NAMED_AFTER = {
+    "deepseek_v3": "DeepseekV3ForCausalLM DeepseekV3Model",
+    "edgetam": "EdgeTamModel",
+    "gpt2": "GPT2ForSequenceClassification GPT2ForTokenClassification GPT2LMHeadModel GPT2Model",
+    "gemma3": "Gemma3ForConditionalGeneration Gemma3Model",
+    "glm4_moe": "Glm4MoeForCausalLM Glm4MoeModel",
+    "glm46v": "Glm46VForConditionalGeneration Glm46VModel",
+    "got_ocr2": "GotOcr2ForConditionalGeneration GotOcr2Model",
+    "llama": "LlamaForCausalLM LlamaModel",
+    "mlcd_vision_model": "MLCDVisionModel",
+    "mllama": "MllamaForCausalLM",
+    "sam2": "Sam2Model",
+    "sam3_tracker": "Sam3TrackerModel",
+    "timm_wrapper": "TimmWrapperModel",
+    "tipsv2": "Tipsv2VisionBackbone",
+}
+
+
+def test_a_class_of_several_types_belongs_to_the_type_that_it_is_named_after() -> None:
     several = {name for name, types in shipped().index().items() if len(types) > 1}
-    assert {name: shipped().model_type_of(name) for name in several} == {
-        **dict.fromkeys(("DeepseekV3ForCausalLM", "DeepseekV3Model"), "deepseek_v3"),
-        "EdgeTamModel": "edgetam",
-        **dict.fromkeys(("GPT2ForSequenceClassification", "GPT2ForTokenClassification"), "gpt2"),
-        **dict.fromkeys(("GPT2LMHeadModel", "GPT2Model"), "gpt2"),
-        **dict.fromkeys(("Gemma3ForConditionalGeneration", "Gemma3Model"), "gemma3"),
-        **dict.fromkeys(("Glm4MoeForCausalLM", "Glm4MoeModel"), "glm4_moe"),
-        **dict.fromkeys(("Glm46VForConditionalGeneration", "Glm46VModel"), "glm46v"),
-        **dict.fromkeys(("GotOcr2ForConditionalGeneration", "GotOcr2Model"), "got_ocr2"),
-        **dict.fromkeys(("LlamaForCausalLM", "LlamaModel"), "llama"),
-        "MLCDVisionModel": "mlcd_vision_model",
-        "MllamaForCausalLM": "mllama",
-        "Sam2Model": "sam2",
-        "Sam3TrackerModel": "sam3_tracker",
-        "TimmWrapperModel": "timm_wrapper",
-        "Tipsv2VisionBackbone": "tipsv2",
-    }
+    expected = {name: model_type for model_type, names in NAMED_AFTER.items() for name in names.split()}
+    assert {name: shipped().model_type_of(name) for name in several} == expected
 
 
-def test_of_two_types_that_a_class_is_named_after_the_longer_name_counts(tmp_path: Path) -> None:
+def test_the_longer_of_two_matching_model_types_is_used(tmp_path: Path) -> None:
     for name in ("sub2", "sub2_video"):
         (tmp_path / f"{name}.yaml").write_text(
             f"model_type: {name}\nconfig:\n  d: 3\narchitectures:\n  SUB2VideoModel:\n    a: Linear(d, 1)\n"

@@ -9,9 +9,9 @@ import pytest
 
 from archspec.specs import references
 from archspec.specs.library import shipped
-from archspec.specs.records import Spec, leaves
+from archspec.specs.records import Spec, leaves, model_types
 from archspec.symbolic.runs.solver import is_deep
-from archspec.verifying.generate.field_kinds import kinds_of, part_types
+from archspec.verifying.generate.field_kinds import kinds_of
 
 TEXT = """model_type: toy
 config:
@@ -51,8 +51,8 @@ def spec(tmp_path: Path) -> Spec:
     return shipped().load_file(str(path))
 
 
-def test_texts_that_fields_are_compared_with(spec: Spec) -> None:
-    """Directly, by the start or the parts of a text, by a fixed value, and by a module's parameter."""
+def test_compared_texts(spec: Spec) -> None:
+    """Fields are compared directly, by the start or the parts of a text, as fixed values and parameters."""
     assert references.compared_texts(spec) == {
         "norm": ["wide"],
         "kind": ["fine", "plain"],
@@ -83,19 +83,13 @@ def test_leaves_are_in_order(spec: Spec) -> None:
     ]
 
 
-def test_model_types_that_a_sub_config_may_have(spec: Spec) -> None:
-    fields = spec.fields
-    assert part_types(shipped(), fields["audio"]) == ["bert", "gpt2"]
-    assert part_types(shipped(), fields["text_config"]) == ["llama"]
-    assert part_types(shipped(), fields["size"]) == []
+@pytest.mark.parametrize(("field", "types"), [("audio", ["bert", "gpt2"]), ("text_config", ["llama"])])
+def test_model_types_of_a_sub_config(spec: Spec, field: str, types: list[str]) -> None:
+    call = spec.fields[field].sub_config
+    assert call is not None and model_types(call) == types
 
 
-def test_kinds_of_a_field(spec: Spec) -> None:
+def test_kinds_and_depth_of_fields(spec: Spec) -> None:
     assert kinds_of(spec.fields["norm"]) == {"str", "None"}
-
-
-@pytest.mark.parametrize(
-    ("name", "deep"), [("num_hidden_layers", True), ("depths", True), ("block_size", True), ("width", False)]
-)
-def test_fields_that_say_how_deep_a_model_is(name: str, deep: bool) -> None:
-    assert is_deep(name) is deep
+    fields = ("num_hidden_layers", "depths", "block_size", "width")
+    assert [*map(is_deep, fields)] == [True, True, True, False]

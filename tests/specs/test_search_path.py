@@ -52,7 +52,7 @@ def test_every_function_takes_them(specs: Path) -> None:
     assert best.values == {"depth": 10} and best.config["model_type"] == "tiny"
 
 
-def test_a_named_folder_is_before_the_environment_s(
+def test_a_named_directory_precedes_the_environment(
     specs: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path_factory.mktemp("other")
@@ -75,7 +75,7 @@ def test_a_shipped_type_is_extended_and_replaced_and_others_stay(specs: Path) ->
         mine.forward()
 
 
-def test_costs_of_a_whole_are_not_given_where_a_part_is_another_one(specs: Path) -> None:
+def test_costs_are_refused_if_a_part_has_another_spec(specs: Path) -> None:
     part = "# a part\n# code: mine.py\nmodel_type: persimmon\nextends: persimmon\n"
     (specs / "persimmon.yaml").write_text(part)
     model = archspec.load("FuyuForCausalLM", specs=specs)
@@ -84,13 +84,13 @@ def test_costs_of_a_whole_are_not_given_where_a_part_is_another_one(specs: Path)
         model.forward(tokens=7)
 
 
-def test_a_file_that_changes_counts_as_it_is(specs: Path) -> None:
+def test_a_changed_file_is_read_again(specs: Path) -> None:
     assert archspec.load("tiny", specs=specs).params == 144
     (specs / "tiny.yaml").write_text(TINY.replace("depth: 2", "depth: 1"))
     assert archspec.load("tiny", specs=specs).params == 72
 
 
-def test_a_file_that_is_wrong_is_told_where_a_class_is_missed(specs: Path) -> None:
+def test_a_wrong_file_is_reported_with_an_unknown_class(specs: Path) -> None:
     (specs / "bad.yaml").write_text("model_type: bad\narchitectures: [\n")
     assert archspec.load("Tiny", specs=specs).params == 144
     with pytest.raises(UnknownArchitectureError, match=r"bad\.yaml:\d+:\d+: not YAML"):
@@ -99,22 +99,14 @@ def test_a_file_that_is_wrong_is_told_where_a_class_is_missed(specs: Path) -> No
         archspec.load("bad", specs=specs)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("none", "is not a directory"),
-        ("tiny.yaml", "is not a directory"),
-        ("empty", "the directory lacks specs"),
-        ("a\0b", "is not a directory"),
-    ],
-)
-def test_what_is_no_folder_of_specs_is_refused(specs: Path, name: str, message: str) -> None:
+@pytest.mark.parametrize("name", ["none", "tiny.yaml", "empty", "a\0b"])
+def test_wrong_directories_are_refused(specs: Path, name: str) -> None:
     (specs / "empty").mkdir()
-    with pytest.raises(ArchspecError, match=message):
+    with pytest.raises(ArchspecError, match="lacks specs" if name == "empty" else "is not a directory"):
         library_of(f"{specs}/{name}")
 
 
-def test_what_is_no_file_is_no_spec_and_breaks_nothing(specs: Path) -> None:
+def test_other_entries_of_a_directory_are_ignored(specs: Path) -> None:
     (specs / "folder.yaml").mkdir()
     (specs / "two words.yaml").write_text(TINY)
     (specs / "gone.yaml").symlink_to(specs / "nowhere")
@@ -124,7 +116,7 @@ def test_what_is_no_file_is_no_spec_and_breaks_nothing(specs: Path) -> None:
         archspec.load("GoneModel", specs=specs)
 
 
-def test_code_of_the_checkpoint_s_own_is_what_the_spec_describes(specs: Path) -> None:
+def test_a_users_spec_stands_for_the_code_of_a_checkpoint(specs: Path) -> None:
     config = {"model_type": "tiny", "auto_map": {"AutoModel": "modeling_tiny.Tiny"}}
     assert not any("auto_map" in note for note in archspec.load(config, specs=specs).notes)
     with pytest.raises(UnknownArchitectureError, match="the checkpoint brings its code"):
@@ -132,7 +124,7 @@ def test_code_of_the_checkpoint_s_own_is_what_the_spec_describes(specs: Path) ->
 
 
 def installed(site: Path, package: str, entry_point: str) -> None:
-    """A distribution as pip leaves it: a package of specs, and its metadata."""
+    """Create an installed distribution: a package of specs, and its metadata."""
     info = site / "brings_specs-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brings-specs\nVersion: 1.0\n")
@@ -164,12 +156,12 @@ def test_another_package_brings_specs(tmp_path: Path) -> None:
         assert run(tmp_path, "count", shipped_one).stdout.splitlines()[-1] == "False"
 
 
-def test_a_package_that_is_not_there_is_told_where_something_is_missed(tmp_path: Path) -> None:
+def test_a_missing_package_is_reported_with_an_unknown_name(tmp_path: Path) -> None:
     installed(tmp_path, "brings", "mine = gone.specs")
     assert run(tmp_path, "count", "gpt2").returncode == 0
     missed = run(tmp_path, "count", "tiny")
     assert missed.returncode == 2 and "the entry point mine = gone.specs of archspec.specs" in missed.stderr
 
 
-def test_the_shipped_library_is_the_package_s_alone() -> None:
+def test_the_shipped_library_has_one_directory() -> None:
     assert shipped().beyond is None and shipped().folders == (shipped().folder,)
