@@ -1,4 +1,4 @@
-"""Reports as values: tables and the lines between them, and the text that they are where nobody looks on."""
+"""Tables and lines of reports, as values, plain text and Markdown."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from itertools import groupby
 from archspec.errors import printable
 from archspec.typing_light import NamedTuple
 
-_SHORT = 4  # lists of so many values are told as they are
+_SHORT = 4  # lists of at most so many values are printed in full
 Cells = Sequence[str]
 GAP = 2  # blanks between columns
-_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in r"\|*_<`[]~"})  # what Markdown would take for its own
+_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in r"\|*_<`[]~"})  # special characters of Markdown
 
 
 class Table(NamedTuple):
-    """Rows under columns, told in one text: `module|>params`, of which `>` aligns to the right.
+    """Rows under columns, named by one string: `module|>params`, where `>` aligns to the right.
 
     ``title`` and ``caption`` are for a terminal; without ``header`` the names are, too.
     """
@@ -31,7 +31,7 @@ Block = Table | str
 
 
 def plain(blocks: Iterable[Block]) -> str:
-    """A report as text.
+    """Return a report as text.
 
     >>> print(plain([Table("module|>params", [("lm_head", "5")]), "note: tied"]))
     module   params
@@ -42,12 +42,12 @@ def plain(blocks: Iterable[Block]) -> str:
 
 
 def safe(text: str) -> str:
-    """A text of one or more lines for a terminal: control characters of names and values are escaped."""
+    """Return a text with escaped control characters; it may have several lines."""
     return text if text.isprintable() else "\n".join(printable(line) for line in text.split("\n"))
 
 
 def markdown(blocks: Iterable[Block]) -> str:
-    """A report as GitHub's Markdown: a table each, a paragraph each.
+    """Return a report as GitHub's Markdown: tables and paragraphs.
 
     >>> print(markdown([Table("module|>params", [("h.*.mlp", "5")]), "note: tied"]))
     | module | params |
@@ -71,7 +71,7 @@ def _in_markdown(table: Table) -> Iterator[str]:
 
 
 def in_cell(text: str) -> str:
-    """A text in a cell of a Markdown table, which has one line."""
+    """Return a text for a cell of a Markdown table, which has one line."""
     return _escaped(printable(text))
 
 
@@ -80,7 +80,7 @@ def _escaped(text: str) -> str:
 
 
 def lines(table: Table) -> Iterator[str]:
-    """The lines of a table, its columns two blanks apart."""
+    """Return the lines of a table, with two blanks between columns."""
     names = table.columns.split("|")
     rows = [[printable(cell) for cell in row] for row in table.rows]
     shown = [[name.lstrip(">") for name in names], *rows] if table.header else rows
@@ -89,7 +89,7 @@ def lines(table: Table) -> Iterator[str]:
 
 
 def stated(values: Mapping[str, object]) -> list[str]:
-    """Names and values as text, the items of a list with the list.
+    """Return names and values as text; items of a list are part of the list.
 
     >>> stated({"kinds": ["a", "b"], "kinds[0]": "a", "kinds[1]": "b", "bias": True})
     ["kinds = ['a', 'b']", 'bias = True']
@@ -100,7 +100,7 @@ def stated(values: Mapping[str, object]) -> list[str]:
 
 
 def shortened(values: Sequence[object]) -> str:
-    """A list on one line, with what comes again told once.
+    """Return a list on one line; repeated values are written once.
 
     >>> shortened([1, 2, 3]), shortened(["a", "a", "b"] * 4 + ["a"])
     ('[1, 2, 3]', "('a' × 2, 'b') × 4, 'a'")
@@ -122,7 +122,7 @@ def _runs(values: Sequence[object]) -> str:
 
 
 def aligned(names: Sequence[str], row: Cells, widths: Sequence[int]) -> str:
-    """A row with its cells as wide as given, to the right where the column's name starts with `>`."""
+    """Return a row with cells of given widths, aligned to the right if the column's name starts with `>`."""
     cells = zip(names, row, widths, strict=True)
     texts = [text.rjust(width) if name[:1] == ">" else text.ljust(width) for name, text, width in cells]
     return (" " * GAP).join(texts).rstrip()

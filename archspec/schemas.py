@@ -1,4 +1,4 @@
-"""The JSON Schemas of what verbs print with `--json`, built from the facts of their reports."""
+"""The JSON Schemas of `--json`, built from the facts of reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TYPES = {
     "list": "array",
     "dict": "object",
 }
-_POINT = {  # a line of a sweep: its keys are what was asked for
+_POINT = {  # a line of a sweep
     "type": "object",
     "minProperties": 2,
     "description": "One point of the grid; a sweep prints one document per line, as `archspec.Sweep.rows()` "
@@ -52,7 +52,7 @@ _POINT = {  # a line of a sweep: its keys are what was asked for
 
 @checked()
 def schema(verb: str) -> dict[str, Any]:
-    """Return the JSON Schema of what a verb prints with `--json`, and of its report's `as_json()`.
+    """Return the JSON Schema of a verb's `--json`, and of its report's `as_json()`.
 
     Raises:
         ArchspecError: for an unknown verb.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0  # seconds before progress is worth a line
 _NARROW = 10  # characters that a column of names keeps on a narrow terminal
-_BREAKS = r"(\s+)|(?<=[._/,])(?<!\d[.,](?=\d))|(?<=[a-z])(?=[A-Z])"  # where a line may end
+_BREAKS = r"(\s+)|(?<=[._/,])(?<!\d[.,](?=\d))|(?<=[a-z])(?=[A-Z])"  # places to break a line
 _NUMBER = r"\d(?:[\d.,]*\d)?%?"
 
 
@@ -72,7 +72,7 @@ def _columns() -> int:
 
 
 def _print_lists(heads: list[str], rows: list[list[str]], room: int) -> None:
-    """Print each row as lines of `name  value`; if a number does not fit beside its name, below it."""
+    """Print each row as lines of `name  value`; below each other if a number does not fit."""
     first = max(map(len, heads))
     left = room - first - GAP
     fits = left >= max((_least_width("", row) for row in rows), default=0)

@@ -1,4 +1,4 @@
-"""What people see on a terminal: lines keep to its width, numbers stay whole, and colours are a choice."""
+"""On a terminal lines keep to its width, numbers stay whole, and colors are optional."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """What something prints on a terminal of a width."""
+    """Return a function that gives the output on a terminal of a width."""
 
     def shown(width: int, run: Callable[[], object]) -> str:
         monkeypatch.setenv("COLUMNS", str(width))

@@ -15,7 +15,7 @@ from archspec.errors import ArchspecError
 from archspec.models.calls import EXCESS
 from archspec.models.counts import Tied
 from archspec.models.model import Model, Source, load
-from archspec.models.report import Record, Report, fact
+from archspec.models.report import OfModel, Record, Report, fact
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
@@ -47,11 +47,9 @@ class CostFacts(Record):
     after: int = fact("of B")
 
 
-class Side(Record):
+class Side(OfModel):
     """one of the two models"""
 
-    architecture: str = fact("the class that is counted")
-    model_type: str = fact("transformers' model type")
     params: int = fact(QUANTITIES["params"].help)
     buffers: int = fact(QUANTITIES["buffers"].help)
     prefix: str = fact("the module that is aligned with the other model, empty for the whole")

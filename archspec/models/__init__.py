@@ -1,1 +1,1 @@
-"""What `archspec.load` gives."""
+"""The models of `archspec.load`, their formulas and reports."""

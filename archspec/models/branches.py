@@ -1,4 +1,4 @@
-"""A closed form at other fields of its config: the config and the call there, and what it gives there."""
+"""A closed form at other fields of its config: the config, the call and the count there."""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ class Flops(CallReport):
     notes: list[str] = fact(EXCESS, lambda self: notes_of(self.call))
 
     def __init__(self, call: Forward, params: int) -> None:
-        self.call, self.params = call, params
+        super().__init__(call)
+        self.params = params
 
     def blocks(self) -> Iterator[Block]:
         """Yield the call and its FLOPs, then the FLOPs of each module in all layers."""
@@ -210,7 +211,8 @@ class Cache(CallReport):
     ) -> None:
         if not call.cache:
             raise ArchspecError(f"{call.architecture} does not return a KV cache")
-        self.call, self.dtype, self.notes = call, dtype, [*notes]
+        super().__init__(call)
+        self.dtype, self.notes = dtype, [*notes]
         self.budget_bytes, self.weights_bytes = budget_bytes, weights_bytes
         self._most = positions(call.scope, "tokens")
 

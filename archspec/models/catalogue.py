@@ -84,7 +84,7 @@ def _own_specs(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterator[
         first, *others = library.hidden(model_type)
         if is_own(library, model_type):
             hidden = "".join(f", in place of {one}" for one in others)
-            yield f"{model_type} is described in {first}{hidden}"
+            yield f"{model_type} is in {first}{hidden}"
     yield from map(str, library.unread)
 
 

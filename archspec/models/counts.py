@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.models.report import Record, Report, bytes_text, fact, facts_table, note_lines
+from archspec.models.report import OfModel, Record, Report, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.tables.quantities import QUANTITIES
@@ -39,7 +39,7 @@ def _count(name: str) -> Callable[[Counts], int]:
     return lambda self: self.quantities[name]
 
 
-class Counts(Report):
+class Counts(OfModel, Report):
     """The exact counts of one architecture at one config; made by :meth:`archspec.Model.counts`.
 
     ``quantities`` has the counts by name, ``depth`` limits the levels of ``modules``.
@@ -66,8 +66,6 @@ class Counts(Report):
     note: neither the config nor you name a class: BertModel is counted, without any head
     """
 
-    architecture: str = fact("the class that is counted", title="architecture")
-    model_type: str = fact("transformers' model type", title="model type")
     _quantities = {  # noqa: RUF012
         name: fact(one.help, _count(name), title=one.title, kind="int") for name, one in QUANTITIES.items()
     }
@@ -136,7 +134,7 @@ class Counts(Report):
         ]
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the counts, the modules that show where the parameters are, and the notes."""
+        """Yield the counts, the modules with most parameters, and the notes."""
         yield facts_table(self, "count")
         shown = rows(self.modules) if self.depth is None else list(every_row(self.modules))
         if shown:

@@ -11,7 +11,7 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, UnknownArchitectureError
 from archspec.language.expression import Expression, names
 from archspec.language.trees import text_of
-from archspec.models.report import Record, Report, fact, note_lines
+from archspec.models.report import OfModel, Record, Report, fact, note_lines
 from archspec.reports import Block, Table, shortened
 from archspec.specs.records import Spec, cost_expressions, leaves
 from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
@@ -167,7 +167,7 @@ class Sensitivity(Record):
     elasticity: float | None = fact("the percent that one percent more adds", least=None)
 
 
-class Sensitivities(Report):
+class Sensitivities(OfModel, Report):
     """Derivatives of a quantity with respect to each field; made by :meth:`archspec.Model.sensitivity`.
 
     Steps are counted like `archspec count --set`: computed defaults follow, and other branches are taken.
@@ -190,8 +190,6 @@ class Sensitivities(Report):
     note: n_head does not enter the count
     """
 
-    architecture: str = fact("the class that is counted", lambda self: self.formula.architecture)
-    model_type: str = fact("transformers' model type", lambda self: self.formula.model_type)
     quantity: str = fact("the quantity, as --quantity names it", lambda self: self.formula.quantity)
     value: int = fact(
         "the value at the config; in bytes with --dtype", lambda self: self.formula.evaluate(), least=None
@@ -208,6 +206,7 @@ class Sensitivities(Report):
 
     def __init__(self, formula: ClosedForm, count: Callable[[dict[str, Any]], int]) -> None:
         self.formula, self._count = formula, count
+        self.architecture, self.model_type = formula.architecture, formula.model_type
 
     def _sensitivities(self) -> list[Sensitivity]:
         from archspec.models.branches import value_at

@@ -14,7 +14,7 @@ from archspec.costs.weights import Weights
 from archspec.costs.working_set import Room, room
 from archspec.errors import ArchspecError
 from archspec.models.calls import ALLOCATION_HELP, EXCESS
-from archspec.models.report import CallReport, Record, Report, fact, facts_table, note_lines
+from archspec.models.report import CallReport, OfModel, Record, Report, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.tables.axes import AXES
 from archspec.tables.options import options_of
@@ -97,7 +97,8 @@ class Memory(CallReport):
     def __init__(
         self, call: Forward, weights: Weights, dtype: str, last: bool = False, notes: Sequence[str] = ()
     ) -> None:
-        self.call, self.weights, self.dtype, self._last = call, weights, dtype, last
+        super().__init__(call)
+        self.weights, self.dtype, self._last = weights, dtype, last
         _ = weights.table  # a weight that cannot be packed is refused before anything is printed
         self.notes = [*notes]
         if weights.upcast:
@@ -172,7 +173,7 @@ def _length(name: str) -> Any:
     )
 
 
-class Training(TrainingStep, Report):
+class Training(TrainingStep, OfModel, Report):
     """Training memory of one step on the rank that needs most; made by :meth:`archspec.Model.training`.
 
     The figures are those of :class:`archspec.costs.training.TrainingStep`.
@@ -196,7 +197,6 @@ class Training(TrainingStep, Report):
       memory that CUDA and its allocator reserve
     """
 
-    architecture: str = fact("the class that is trained", title="architecture")
     model_type: str = fact("transformers' model type", lambda s: s.scope.spec.model_type, title="model type")
     _lengths = {name: _length(name) for name in ("batch", "tokens")}  # noqa: RUF012
     encoder_tokens: int = fact(AXES["encoder_tokens"].help, json=lambda s: s.encoder_tokens or 0)

@@ -1,18 +1,18 @@
-"""Parts of a formula and its leading terms, and what `archspec formula --json` prints of these."""
+"""Parts of a formula, its leading terms, and the JSON of `archspec formula`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from archspec.arguments import ARRANGEMENT, PARTS, checked
-from archspec.models.report import Record, Report, data_of, fact
+from archspec.models.report import OfModel, Record, Report, data_of, fact
 from archspec.render.arrangements import Part, arrangement
 from archspec.render.formats import PLAIN, Own, format_formula, symbols_json, typeset
 from archspec.render.growth import leading
 from archspec.render.tex.document import Layout
 from archspec.reports import Block, Table
 from archspec.symbolic.closed_form import ClosedForm
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import Any
 
 
 class FormulaPart(Record):
@@ -56,29 +56,29 @@ class Excerpt:
         return self.value / max(1, self.formula.evaluate())
 
     def text(self) -> str:
-        """Plain text with `·` and powers, in the standard symbols."""
+        """Return plain text with `·` and powers, in the standard symbols."""
         return self._format("unicode")
 
     @checked()
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
-        """LaTeX in the standard symbols, with the layout of :meth:`archspec.Formula.latex`."""
+        """Return LaTeX in the standard symbols, with the layout of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
         part = self.part._replace(label="") if layout.is_plain else self.part
         return typeset(self.formula, [part], None, layout)
 
     def mathml(self) -> str:
-        """Presentation MathML in the standard symbols."""
+        """Return presentation MathML in the standard symbols."""
         return self._format("mathml")
 
     def python(self) -> str:
-        """A Python expression over the field names."""
+        """Return a Python expression over the field names."""
         return self._format("python")
 
     def _format(self, form: str) -> str:
         return format_formula(self.formula, form, terms=self.part.terms)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec formula --json` prints a part."""
+        """Return plain data, as `archspec formula --json` prints a part."""
         return data_of(FormulaPart, self)
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class Excerpt:
 
 
 class Parts(Report):
-    """The parts of a formula, indexed by number or label; returned by :meth:`archspec.Formula.by`.
+    """The parts of a formula, indexed by number or label; made by :meth:`archspec.Formula.by`.
 
     ``formula`` is the whole, ``parts`` is a list of :class:`Excerpt`, ``layout`` the layout of their LaTeX.
 
@@ -124,22 +124,22 @@ class Parts(Report):
 
     @checked()
     def latex(self, env: str | None = "align*", width: float | None = None, standalone: bool = False) -> str:
-        """LaTeX of the sum and of each part, with the layout of :meth:`archspec.Formula.latex`."""
+        """Return LaTeX of the sum and of each part, with the layout of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
         return typeset(self.formula, [one.part for one in self.parts], None, layout)
 
     def blocks(self) -> Iterator[Block]:
-        """A table of all parts."""
+        """Yield a table of all parts."""
         rows = [(part.label, part.text(), f"{part.value:,}", f"{part.share:.2%}") for part in self.parts]
         yield Table("part|formula|>value|>share", rows)
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Plain data, as `archspec formula --json` lists parts."""
+        """Return plain data, as `archspec formula --json` lists parts."""
         return [part.as_json() for part in self.parts]
 
 
 class Leading(Excerpt):
-    """The terms of a formula that no other term outgrows; returned by :meth:`archspec.Formula.leading`.
+    """The terms of a formula that no other term outgrows; made by :meth:`archspec.Formula.leading`.
 
     ``growing`` are the growing fields, ``dropped`` the other terms, ``value`` the value of the approximation.
 
@@ -163,17 +163,17 @@ class Leading(Excerpt):
 
     @checked(parts=PARTS)
     def cut(self, parts: Iterable[Part]) -> list[Part]:
-        """The leading terms of each part; parts without any are left out, unless all are."""
+        """Return the leading terms of each part; parts without any are left out, unless all are."""
         left = [self._found.keep(part) for part in parts]
         return [part for part in left if part.expr != 0] or [self.part]
 
     @checked(by=ARRANGEMENT)
     def by(self, by: str, depth: int = 1) -> Parts:
-        """The leading terms of each part of the formula; parts without any are left out."""
+        """Return the leading terms of each part of the formula; parts without any are left out."""
         return Parts(self.formula, self.cut(arrangement(self.formula, by, depth)), self.layout)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec formula --leading --json` prints it."""
+        """Return plain data, as `archspec formula --leading --json` prints it."""
         return data_of(LeadingTerms, self)
 
     def __str__(self) -> str:
@@ -214,53 +214,48 @@ class Input(Record):
     value: Any = fact("its value in the config", lambda item: item[1])
 
 
-class Written(NamedTuple):
-    """A formula with its text by format, and its symbols."""
+class Written:
+    """A formula with its text in every format."""
 
-    formula: Any
-    formats: dict[str, str]
-    symbols: list[dict[str, Any]]
+    def __init__(self, formula: Any, own: Own) -> None:
+        self.formula, self.own = formula, own
+        self.symbols, self.parts = symbols_json(formula, own), formula.by().parts
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _FORMATS:
+            return format_formula(self.formula, name, self.own)
+        return getattr(self.formula, name)
 
 
-def _text(name: str) -> Callable[[Written], str]:
-    return lambda one: one.formats[name]
+class OfFormula(OfModel):
+    """An object about one closed form"""
+
+    quantity: str = fact("the quantity, as --quantity names it")
 
 
-class WrittenFormula(Record):
+class WrittenFormula(OfFormula):
     """one closed form"""
 
-    architecture: str = fact("the class that is counted", lambda one: one.formula.architecture)
-    model_type: str = fact("transformers' model type", lambda one: one.formula.model_type)
-    quantity: str = fact("the quantity, as --quantity names it", lambda one: one.formula.quantity)
-    value: int = fact("the value at the config; in bytes with --dtype", lambda one: one.formula.evaluate(),
-                      least=None)  # fmt: skip
-    _formats = {  # noqa: RUF012
-        name: fact(help, _text(name), kind="str") for name, help in _FORMATS.items()
-    }
+    value: int = fact(
+        "the value at the config; in bytes with --dtype", lambda one: one.evaluate(), least=None
+    )
+    _formats = {name: fact(help, kind="str") for name, help in _FORMATS.items()}  # noqa: RUF012
     symbols: list[Symbol] = fact("every symbol of the expression")
     inputs: list[Input] = fact("the fields that the code reads", lambda one: one.formula.inputs.items())
     conditions: list[str] = fact(
-        "conditions of the formula, as Python expressions over the inputs", lambda one: one.formula.checks
+        "conditions of the formula, as Python expressions over the inputs", lambda one: one.checks
     )
-    definitions: dict[str, str] = fact(
-        "the meaning of symbols without a field", lambda one: one.formula.definitions
-    )
-    flags: dict[str, Any] = fact(
-        "flags that the config decides: booleans, strings, nulls, lengths of lists",
-        lambda one: one.formula.flags,
-    )
-    assumptions: list[str] = fact("conditions of the formula, in words", lambda one: one.formula.assumptions)
-    unused: list[str] = fact("numeric fields that do not enter the formula", lambda one: one.formula.unused)
+    definitions: dict[str, str] = fact("the meaning of symbols without a field")
+    flags: dict[str, Any] = fact("flags that the config decides: booleans, strings, nulls, lengths of lists")
+    assumptions: list[str] = fact("conditions of the formula, in words")
+    unused: list[str] = fact("numeric fields that do not enter the formula")
     leading: LeadingTerms = fact("the dominant terms; with --leading only", lambda one: None, optional=True)
-    parts: list[FormulaPart] = fact(
-        "the parts that --by, --collect or --leading choose", lambda one: one.formula.by().parts, least=1
-    )
+    parts: list[FormulaPart] = fact("the parts that --by, --collect or --leading choose", least=1)
 
 
 def formula_json(formula: Any, own: Own) -> dict[str, Any]:
     """Return a formula in every format, with all its conditions, as plain data."""
-    formats = {name: format_formula(formula, name, own) for name in _FORMATS}
-    return data_of(WrittenFormula, Written(formula, formats, symbols_json(formula, own)))
+    return data_of(WrittenFormula, Written(formula, own))
 
 
 class Case(Record):
@@ -273,11 +268,8 @@ class Case(Record):
     value: int = fact("its value at the config with these flags", lambda case: case[1].evaluate(), least=None)
 
 
-class Piecewise(Record):
+class Piecewise(OfFormula):
     """a closed form in cases"""
 
-    architecture: str = fact("the class that is counted")
-    model_type: str = fact("transformers' model type")
-    quantity: str = fact("the quantity, as --quantity names it")
     cases: list[Case] = fact("one case per combination of the boolean fields that matter",
                              lambda formula: formula.piecewise(), least=1)  # fmt: skip

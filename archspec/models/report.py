@@ -22,7 +22,7 @@ class Fact:
         self.owner: type = object
 
     def declare(self, owner: type, name: str, kind: str) -> None:
-        """Note where the fact is declared, and its type."""
+        """Keep the class that declares the fact, and its type."""
         self.owner, self.name, self.kind, self.module = owner, name, kind, owner.__module__
 
     def __get__(self, one: Any, owner: type | None = None) -> Any:
@@ -136,6 +136,13 @@ def record_named(kind: str, module: str) -> type[Record] | None:
     return found if isinstance(found, type) and issubclass(found, Record) else None
 
 
+class OfModel(Record):
+    """An object about one model"""
+
+    architecture: str = fact("the class", title="architecture")
+    model_type: str = fact("transformers' model type", title="model type")
+
+
 class Report(Record):
     """Tables and sentences, printed as by the verb of the command line."""
 
@@ -163,14 +170,9 @@ class Report(Record):
         return blocks_html(self.blocks())
 
 
-class CallReport(Report):
+class CallReport(OfModel, Report):
     """A report on one ``call``, an :class:`archspec.Forward`."""
 
-    call: Any
-    architecture: str = fact("the class that is called", lambda self: self.call.architecture,
-                             title="architecture")  # fmt: skip
-    model_type: str = fact("transformers' model type", lambda self: self.call.scope.spec.model_type,
-                           title="model type")  # fmt: skip
     _axes = {  # noqa: RUF012
         name: fact(
             axis.help,
@@ -182,6 +184,10 @@ class CallReport(Report):
         )
         for name, axis in AXES.items()
     }
+
+    def __init__(self, call: Any) -> None:
+        self.call, self.architecture = call, call.architecture
+        self.model_type = call.scope.spec.model_type
 
 
 def facts_table(report: Report, name: str, *more: tuple[str, str]) -> Table:

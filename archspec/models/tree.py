@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.arguments import checked
-from archspec.models.report import Record, data_of, fact
+from archspec.models.report import OfModel, Record, data_of, fact
 from archspec.render.html import module_rows, modules_html
 from archspec.reports import Table, plain
 from archspec.tree.outline import Item, checked_depth
@@ -36,11 +36,9 @@ class Tensor(Record):
     tied_to: str | None = fact("the tensor that it is tied to, null for none")
 
 
-class Tensors(Record):
+class Tensors(OfModel):
     """Every parameter in torch's order, then every persistent buffer: `archspec.Model.tensors()`."""
 
-    architecture: str = fact("the class that is counted")
-    model_type: str = fact("transformers' model type")
     tensors: list[Tensor] = fact("the tensors", lambda model: model.tensors())
 
 

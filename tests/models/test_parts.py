@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 import sympy
 
 import archspec
-from archspec.cli.main import main
 from archspec.errors import FormulaError
 
+BY = pytest.mark.parametrize("by", ["repetition", "component", "module", "layer", "polynomial"])
 
-@pytest.mark.parametrize("by", ["repetition", "component", "module", "layer", "polynomial"])
-def test_parts_are_those_of_the_command_and_add_up(by: str, capsys: pytest.CaptureFixture[str]) -> None:
+
+@BY
+def test_parts_are_those_of_the_command_and_add_up(by: str, cli: Any) -> None:
     formula = archspec.formula("DeepseekV3ForCausalLM")
-    deep = by == "module"  # a depth is refused of the others
-    parts = formula.by(by, depth=2) if deep else formula.by(by)
-    command = ["formula", "DeepseekV3ForCausalLM", "--by", by, "--json"]
-    assert main([*command, "--depth", "2"] if deep else command) == 0
-    assert json.loads(capsys.readouterr().out)["parts"] == parts.as_json()
+    options = {"depth": 2} if by == "module" else {}  # a depth is refused elsewhere
+    parts = formula.by(by, **options)
+    words = ["--depth", "2"] if options else []
+    assert cli(f"formula DeepseekV3ForCausalLM --by {by} --json", *words).json["parts"] == parts.as_json()
     assert sympy.expand(sympy.Add(*(part.expr for part in parts)) - formula.expr) == 0
     assert sum(part.value for part in parts) == formula.evaluate() and parts[0].text() in parts.text()
 
 
-@pytest.mark.parametrize("by", ["repetition", "component", "module", "layer", "polynomial"])
-def test_a_formula_of_0_has_one_part(by: str, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["formula", "LlamaForCausalLM", "--quantity", "buffers", "--by", by]
-    for way in (["--format", "latex"], ["--standalone"], ["--env", "equation"], ["--table", "latex"]):
-        assert main([*command, *way]) == 0
-    assert main(command) == 0
-    assert "buffers of LlamaForCausalLM = 0" in capsys.readouterr().out
-    assert main([*command, "--leading", "--env", "align"]) == 0
-    assert "\\approx 0" in capsys.readouterr().out
+@BY
+def test_a_formula_of_0_has_one_part(by: str, cli: Any) -> None:
+    command = f"formula LlamaForCausalLM --quantity buffers --by {by}"
+    for way in ("--format latex", "--standalone", "--env equation", "--table latex"):
+        cli(f"{command} {way}")
+    assert "buffers of LlamaForCausalLM = 0" in cli(command).out
+    assert "\\approx 0" in cli(f"{command} --leading --env align").out
 
 
-def test_a_leading_form_prints_as_a_formula_does() -> None:
+def test_a_leading_form_prints_like_a_formula() -> None:
     formula = archspec.formula("GPT2LMHeadModel").assume("n_inner=4*n_embd")
     form = formula.leading("n_embd", "n_layer")
     assert (str(form), form.text(), repr(form)) == ("≈ 12·L·d²", "12·L·d²", "<params ≈ 12·L·d²>")
@@ -46,10 +43,12 @@ def test_a_leading_form_prints_as_a_formula_does() -> None:
     assert [part.label for part in form.by("component")] == ["attention", "feed-forward"]
 
 
-def test_a_table_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_in_text_and_notebooks(cli: Any) -> None:
+    formula = archspec.formula("BertModel")
     for form in ("latex", "markdown"):
-        assert main(["formula", "BertModel", "--table", form]) == 0
-        assert capsys.readouterr().out == archspec.formula("BertModel").table(form) + "\n"
+        assert cli(f"formula BertModel --table {form}").out == formula.table(form) + "\n"
+    html = formula.by("component")._repr_html_()
+    assert "<table" in html and "d·(V + s + t)" in html
 
 
 @pytest.mark.parametrize(
@@ -69,8 +68,3 @@ def test_unknown_arrangements_and_fields_are_refused(
 ) -> None:
     with pytest.raises(FormulaError, match=message):
         getattr(archspec.formula("BertModel"), method)(*arguments)
-
-
-def test_notebooks_show_parts() -> None:
-    html = archspec.formula("BertModel").by("component")._repr_html_()
-    assert "<table" in html and "d·(V + s + t)" in html

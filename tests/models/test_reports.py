@@ -1,57 +1,123 @@
-"""What Python says of counts, and of what is described, is what the commands print."""
+"""Reports in Python equal the output of the commands, as text and as JSON."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Command
 
 import archspec
-from archspec.cli.main import main
 
 SPECS = str(Path(__file__).parents[1] / "linting" / "broken.yaml")
-CASES: dict[str, Any] = {
-    "count GPT2LMHeadModel --dtype bf16": lambda: archspec.load("GPT2LMHeadModel").counts("bf16"),
-    "count GPT2LMHeadModel --depth 2": lambda: archspec.load("GPT2LMHeadModel").counts(depth=2),
+GPT2 = "GPT2LMHeadModel"
+BUDGET = {"dtype": "bf16", "budget": "1GiB"}
+PLAN = {"checkpointing": True, "data_parallel": 4, "zero": 2}
+REPORTS: dict[str, Callable[[], Any]] = {
+    f"count {GPT2} --dtype bf16": lambda: archspec.load(GPT2).counts("bf16"),
+    f"count {GPT2} --depth 2": lambda: archspec.load(GPT2).counts(depth=2),
     "list kosmos": lambda: archspec.catalogue("kosmos"),
     f"lint {SPECS}": lambda: archspec.lint(SPECS),
+    f"flops {GPT2} --tokens 8 --past 4": lambda: archspec.load(GPT2).flops(tokens=8, past=4),
+    f"cache {GPT2} --batch 2 --tokens 64 --dtype bf16 --budget 1GiB": lambda: archspec.load(GPT2).cache(
+        batch=2, tokens=64, **BUDGET
+    ),
+    f"memory {GPT2} --tokens 64 --weights int8 --last": lambda: archspec.load(GPT2).memory(
+        tokens=64, weights="int8", last=True
+    ),
+    f"memory {GPT2} --train --checkpointing --data-parallel 4 --zero 2": lambda: archspec.load(GPT2).training(
+        **PLAN
+    ),
+    f"sensitivity {GPT2} --quantity active_params --assume n_inner=4*n_embd": lambda: archspec.load(
+        GPT2
+    ).sensitivity("active_params", assume=["n_inner=4*n_embd"]),
 }
 
 
-@pytest.mark.parametrize("line", CASES)
-def test_python_says_what_the_command_prints(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = CASES[line]()
-    main(line.split())
-    assert capsys.readouterr().out == f"{found}\n"
-    main([*line.split(), "--json"])
-    assert json.loads(capsys.readouterr().out) == found.as_json()
+@pytest.mark.parametrize("line", REPORTS)
+def test_python_gives_what_the_command_prints(line: str, cli: Command) -> None:
+    found = REPORTS[line]()
+    code = 2 if line.startswith("lint") else 0
+    assert cli(line, code=code).out == f"{found}\n"
+    assert cli(line, "--json", code=code).json == found.as_json()
     assert found._repr_html_().startswith("<div>")
 
 
-def test_lint_is_true_where_something_is_wrong() -> None:
-    assert not archspec.lint("formulas/gpt2.yaml")
-    found = archspec.lint([SPECS])
-    assert found and len(found) == len(list(found)) > 5
-    with pytest.raises(archspec.ArchspecError, match=r"nowhere\.yaml"):
-        archspec.lint("nowhere.yaml")
+@pytest.mark.parametrize("name", ["BertForMaskedLM", "MixtralForCausalLM", "T5Model", "CLIPModel"])
+@pytest.mark.parametrize("depth", [None, 0, 3])
+def test_a_tree_is_that_of_the_command(name: str, depth: int | None, cli: Command) -> None:
+    tree = archspec.load(name).tree
+    options = "" if depth is None else f" --depth {depth}"
+    assert cli(f"tree {name}{options}").out == tree.text(depth) + "\n"
+    assert cli(f"tree {name}{options} --json").json == tree.as_json(depth)
 
 
-def test_what_is_not_described_is_an_error() -> None:
-    with pytest.raises(archspec.ArchspecError, match="no supported model type or class contains 'nonsense'"):
-        archspec.catalogue("nonsense")
+def test_a_tree_has_an_escaped_row_for_each_module() -> None:
+    tree = archspec.load("BertModel").tree
+    assert str(tree) == repr(tree) == tree.text() and tree.text(1).count("\n") == 4
+    html = tree._repr_html_()
+    assert html.count("<tr>") == html.count("</tr>") == tree.text().count("\n") + 1
+    assert "12 × BertLayer" in html and tree.html(0).count("<tr>") == 2
+    tree.root = tree.root._replace(label="<script>")
+    assert "<script>" not in tree.html()
+    for depth in (-1, 1.5, "2", True):
+        with pytest.raises(archspec.ArchspecError, match="depth is"):
+            tree.text(depth)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("form", ["markdown", "c", "sql", "spark"])
-def test_a_formula_is_written_as_the_command_does(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_formula_is_written_like_the_command_does(form: str, cli: Command) -> None:
     found = archspec.formula("GPT2Model")
-    assert main(["formula", "GPT2Model", "--format", form]) == 0
-    assert capsys.readouterr().out == f"{found.written(form)}\n"
-    assert main(["formula", "GPT2Model", "--json", "--symbol", "n_embd=h"]) == 0
-    assert json.loads(capsys.readouterr().out) == found.as_json(symbol={"n_embd": "h"})
+    assert cli(f"formula GPT2Model --format {form}").out == f"{found.written(form)}\n"
+    printed = cli("formula GPT2Model --json --symbol n_embd=h").json
+    assert printed == found.as_json(symbol={"n_embd": "h"})
 
 
-def test_a_formula_is_not_written_in_any_format() -> None:
-    with pytest.raises(archspec.ArchspecError, match="unknown formula format 'fortran'"):
-        archspec.formula("GPT2Model").written("fortran")
+def test_lint_is_true_if_there_is_a_problem() -> None:
+    assert not archspec.lint("formulas/gpt2.yaml")
+    found = archspec.lint([SPECS])
+    assert found and len(found) == len(list(found)) > 5
+
+
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: archspec.lint("nowhere.yaml"), r"nowhere\.yaml"),
+    (lambda: archspec.catalogue("nonsense"), "no supported model type or class contains 'nonsense'"),
+    (lambda: archspec.formula("GPT2Model").written("fortran"), "unknown formula format 'fortran'"),
+]
+
+
+@pytest.mark.parametrize(("report", "message"), REFUSED)
+def test_unknown_names_are_refused(report: Callable[[], Any], message: str) -> None:
+    with pytest.raises(archspec.ArchspecError, match=message):
+        report()
+
+
+def test_a_step_without_activations_explains_why() -> None:
+    model = archspec.load("ZambaForCausalLM")
+    with pytest.raises(archspec.ArchspecError, match="tokens has no effect: the activations of Zamba"):
+        model.training(tokens=8)
+    step = model.training()
+    found = step.as_json()
+    assert step.not_described and found["total_bytes"] == sum(part.bytes for part in step.states)
+    assert found["excluded"][0] == "activations" and found["tokens"] is found["batch"] is None
+    assert "excluded are:\n  activations\n  the loss" in str(step) and "\ntokens" not in str(step)
+
+
+WRONG_TYPES: list[tuple[str, dict[str, Any]]] = [
+    *(("training", {"optimizer": wrong}) for wrong in (None, 1, ["adamw"])),
+    *(("training", {name: [1]}) for name in ("tokens", "encoder_tokens", "dtype", "attention", "zero")),
+    *(("flops", {name: "8"}) for name in ("batch", "tokens", "past", "encoder_tokens")),
+    ("forward", {"new_encoder_tokens": ""}),
+    ("memory", {"weights": ["nf4"]}),
+    ("cache", {"budget": "1GiB", "weights": {"nf4": 1}}),
+    ("memory", {"dtype": [1]}),
+]
+
+
+@pytest.mark.parametrize(("method", "options"), WRONG_TYPES)
+def test_an_option_of_another_type_is_refused(method: str, options: dict[str, Any]) -> None:
+    with pytest.raises(archspec.ArchspecError) as refused:
+        getattr(archspec.load(GPT2), method)(**options).as_json()
+    assert len(refused.value.problems) == 1 and "\n" not in refused.value.problems[0].message

@@ -151,7 +151,7 @@ def test_another_package_brings_specs(tmp_path: Path) -> None:
     by_class = run(tmp_path, "count", "Tiny")
     assert by_class.returncode == 0 and "144" in by_class.stdout
     listed = run(tmp_path, "list", "tiny")
-    assert f"note: tiny is described in {tmp_path}/brings/specs/tiny.yaml" in listed.stdout
+    assert f"note: tiny is in {tmp_path}/brings/specs/tiny.yaml" in listed.stdout
     for shipped_one in ("gpt2", "GPT2LMHeadModel"):
         assert run(tmp_path, "count", shipped_one).stdout.splitlines()[-1] == "False"
 
