@@ -1,12 +1,13 @@
-"""`python -m tools.site` writes the documentation to site/, and fails where a link leads nowhere.
+"""`python -m tools.site` writes the documentation to site/, and fails for a link to a missing page.
 
-`--within MODEL_TYPE …` writes the pages of these architectures only, for a quick look.
+`--within MODEL_TYPE ...` writes the pages of these architectures only. The order of the pages is in
+zensical.toml next to this file.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,26 +19,79 @@ from pathlib import Path
 
 import archspec
 from tools.site.architectures import ROOT, checkpoints, page
-from tools.site.pages import BROWSER, navigation, stage
 
 SITE = ROOT / "site"
-_EXTENSIONS = ["tables", "pymdownx.superfences", "pymdownx.highlight"]
+BROWSER = ROOT / "web" / "dist"  # the page in the browser, if it was built
+SETTINGS = Path(__file__).with_name("zensical.toml")
+TOP = ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
+_BACK = '<link rel="help" href="../index.html">'  # the page in the browser finds the site by it
+_APP = re.compile(r'.*"app/index.html".*\n')
+
+
+def stage(folder: Path, browser: Path = BROWSER) -> None:
+    """Copy docs/, pages of the root and the page in the browser into one directory, with the settings."""
+    docs = folder / "docs"
+    shutil.copytree(
+        ROOT / "docs", docs, ignore=shutil.ignore_patterns("__pycache__", "*.py[co]", "make_*.py")
+    )
+    settings = SETTINGS.read_text(encoding="utf-8")
+    if browser.is_dir():
+        shutil.copytree(browser, docs / "app")
+        app = docs / "app" / "index.html"
+        text = app.read_text(encoding="utf-8").replace("</head>", f"{_BACK}</head>")
+        app.write_text(text, encoding="utf-8")
+    else:
+        settings = _APP.sub("", settings)
+    (folder / SETTINGS.name).write_text(settings, encoding="utf-8")
+    for name in TOP:
+        shutil.copy(ROOT / name, docs / name)
+    shutil.copy(ROOT / "README.md", docs / "index.md")
+    shutil.copy(SETTINGS.with_name("site.css"), docs)
+    for path in docs.glob("*.md"):
+        path.write_text(for_site(path.read_text(encoding="utf-8")), encoding="utf-8")
+    files = sorted(path for path in (docs / "examples").rglob("*") if path.is_file())
+    names = [path.relative_to(docs / "examples").as_posix() for path in files]
+    lines = ["# Examples", "", *[f"- [{name}]({name})" for name in names], ""]
+    (docs / "examples" / "index.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def for_site(text: str) -> str:
+    """Return a page with links for one directory of docs/ and the root, and an empty line before lists.
+
+    GitHub begins a list without an empty line before it, Python-Markdown does not.
+
+    >>> for_site("See [python](docs/python.md):\\n- one\\n  and more\\n- two")
+    'See [python](python.md):\\n\\n- one\\n  and more\\n- two'
+    """
+    lines: list[str] = []
+    fenced = in_list = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        is_item = not fenced and bool(re.match(r"(?:[-*]|\d+\.) ", line))
+        if is_item and not in_list and lines and lines[-1]:
+            lines.append("")
+        in_list = is_item or (in_list and line.startswith("  "))
+        if not fenced:
+            line = re.sub(r"\]\((?:\.\./)?README\.md", "](index.md", line.replace("](docs/", "]("))
+            line = line.replace("](examples)", "](examples/index.md)")
+        lines.append(line)
+    return "\n".join(lines) + ("\n" if text.endswith("\n") else "")
 
 
 def write_architectures(folder: Path, only: Iterable[str] = ()) -> None:
-    """A page for each model type, and the one that lists them; both cores at work."""
+    """Write a page for each model type, and the one that lists them."""
     folder.mkdir()
-    described = archspec.catalogue().model_types
-    names = sorted(set(only) or described)
+    supported = archspec.catalogue().model_types
+    names = sorted(set(only) or supported)
     found = checkpoints()
     written = partial(page, browser=BROWSER.is_dir())
     with ProcessPoolExecutor() as pool:
         pages = pool.map(
-            written, names, [described[name] for name in names], [found.get(name, []) for name in names]
+            written, names, [supported[name] for name in names], [found.get(name, []) for name in names]
         )
         for name, text in zip(names, pages, strict=True):
             (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    rows = [f"| [{name}]({name}.md) | {' '.join(f'`{one}`' for one in described[name])} |" for name in names]
     head = [
         "# Architectures",
         "",
@@ -46,43 +100,8 @@ def write_architectures(folder: Path, only: Iterable[str] = ()) -> None:
         "| model type | classes |",
         "| --- | --- |",
     ]
+    rows = [f"| [{name}]({name}.md) | {' '.join(f'`{one}`' for one in supported[name])} |" for name in names]
     (folder / "index.md").write_text("\n".join([*head, *rows, ""]), encoding="utf-8")
-
-
-def settings() -> str:
-    """The generator's settings; nothing is fetched, so there are no fonts but those of the reader."""
-    project = {
-        "site_name": "archspec",
-        "site_description": "Exact parameter counts of transformer architectures, and their closed forms",
-        "use_directory_urls": False,
-        "extra_css": ["site.css"],
-        "nav": navigation(),
-        "markdown_extensions": {"toc": {"permalink": True}, **{name: {} for name in _EXTENSIONS}},
-    }
-    theme = {"font": False, "palette": [*map(_palette, ("default", "slate"), ("light", "dark"))]}
-    lines = [f"{key} = {_toml(value)}" for key, value in project.items()]
-    lines += ["[project.theme]", *[f"{key} = {_toml(value)}" for key, value in theme.items()]]
-    return "\n".join(["[project]", *lines, ""])
-
-
-def _palette(scheme: str, preferred: str) -> dict[str, object]:
-    """A colour scheme, taken where the reader's system prefers it, with the button for the other."""
-    icon, other = ("lucide/sun", "dark") if preferred == "light" else ("lucide/moon", "light")
-    toggle = {"icon": icon, "name": f"Switch to {other} mode"}
-    return {"media": f"(prefers-color-scheme: {preferred})", "scheme": scheme, "toggle": toggle}
-
-
-def _toml(value: object) -> str:
-    """A value in TOML: that of JSON, but for tables.
-
-    >>> _toml([{"Guide": "index.md"}, True])
-    '[{"Guide" = "index.md"}, true]'
-    """
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(one)}" for key, one in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -90,17 +109,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--within", nargs="+", default=[], metavar="MODEL_TYPE")
     within = parser.parse_args(arguments).within
     if unknown := set(within) - archspec.catalogue().model_types.keys():
-        parser.error(f"no model type: {', '.join(sorted(unknown))}")
+        parser.error(f"unknown model type: {', '.join(sorted(unknown))}")
     if shutil.which("zensical") is None:
         parser.error('zensical is not installed: pip install -e ".[docs]"')
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        stage(folder / "docs")
+        stage(folder)
         write_architectures(folder / "docs" / "architectures", within)
-        shutil.copy(Path(__file__).with_name("site.css"), folder / "docs")
-        (folder / "zensical.toml").write_text(settings(), encoding="utf-8")
-        code = subprocess.run(["zensical", "build", "--strict"], cwd=folder, check=False).returncode
-        if code:
+        if subprocess.run(["zensical", "build", "--strict"], cwd=folder, check=False).returncode:
             return 1
         shutil.rmtree(SITE, ignore_errors=True)
         shutil.move(folder / "site", SITE)

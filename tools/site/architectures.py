@@ -1,4 +1,4 @@
-"""A page for each model type, from its spec: what it is, its closed forms, its parts, real checkpoints."""
+"""A page for each model type, from its spec: its text, closed forms, parts and checkpoints."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
+import sympy
 import yaml
 
 import archspec
@@ -18,97 +18,69 @@ from archspec.render.formats import format_formula, glyphs
 from archspec.specs.library import TRANSFORMERS_VERSION, shipped
 
 ROOT = Path(__file__).parents[2]
+# Values of fields without which a default config is refused, by model type.
+FIELDS = json.loads((Path(__file__).parent / "fields.json").read_text(encoding="utf-8"))
 _SOURCES = f"https://github.com/huggingface/transformers/blob/v{TRANSFORMERS_VERSION}/src/"
-_LONGEST = 60_000  # characters of MathML: a browser sets more of it, but nobody reads it
-# Fields that a default config lacks to be one, by model type; any that fit, as formulas are in the fields.
-_FIELDS = json.loads((Path(__file__).parent / "fields.json").read_text(encoding="utf-8"))
-# What a model is mostly used for; where it is for nothing of these, the class after the base model is shown.
-_MAIN_HEADS = (
-    "ForCausalLM",
-    "ForConditionalGeneration",
-    "LMHeadModel",
-    "ForMaskedLM",
-    "ForImageClassification",
-)
+_LONGEST = 60_000  # characters of MathML
+_HEADS = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForMaskedLM", "ForImageClassification")
+Row = tuple[str, str, str]  # a checkpoint, its class, its number of parameters
 
 
-class Checkpoint(NamedTuple):
-    """A config of `configs/`: whose it is, the class that it stands for, how many parameters that has."""
-
-    name: str
-    architecture: str
-    params: int
-
-
-def checkpoints() -> dict[str, list[Checkpoint]]:
-    """The shipped configs of each model type, each counted."""
+def checkpoints() -> dict[str, list[Row]]:
+    """Return the shipped configs of each model type, with their counts."""
     published = yaml.safe_load((ROOT / "configs/published.yaml").read_text(encoding="utf-8"))
     named = {row["file"]: row for row in published["exact"]}
-    found: dict[str, list[Checkpoint]] = {}
+    found: dict[str, list[Row]] = {}
     for path in sorted((ROOT / "configs").glob("*.json")):
         row = named.get(path.name, {"checkpoint": path.stem.replace("--", "/")})
-        model_type = json.loads(path.read_text(encoding="utf-8")).get("model_type")
-        if model_type is None:
-            continue
-        model = archspec.load(str(path), row.get("architecture"))
-        one = Checkpoint(row["checkpoint"], model.architecture, model.params)
-        found.setdefault(model_type, []).append(one)
+        if model_type := json.loads(path.read_text(encoding="utf-8")).get("model_type"):
+            model = archspec.load(str(path), row.get("architecture"))
+            one = row["checkpoint"], f"`{model.architecture}`", f"{model.params:,}"
+            found.setdefault(model_type, []).append(one)
     return found
 
 
 def main_head(architectures: Sequence[str]) -> str | None:
-    """The class with the head that the model is mostly used with; None where there is the base model alone.
+    """Return the class with the head that a model is mostly used with; None if there is only the base model.
 
     >>> main_head(["BertModel", "BertForPreTraining", "BertForMaskedLM"])
     'BertForMaskedLM'
     """
     heads = architectures[1:]
-    for suffix in _MAIN_HEADS:
-        for name in heads:
-            if name.endswith(suffix):
-                return name
-    return heads[0] if heads else None
-
-
-def described(header: str) -> tuple[str, list[str], list[str]]:
-    """What a spec's header comment says: what the model is, its papers, its code in transformers.
-
-    >>> described("BERT: an encoder.\\npapers: arXiv:1810.04805     code: transformers/models/bert.py")
-    ('BERT: an encoder.', ['1810.04805'], ['transformers/models/bert.py'])
-    """
-    text = " ".join(line for line in header.splitlines() if not re.match(r"(papers|code):", line))
-    return text, re.findall(r"arXiv:(\d+\.\d+)", header), re.findall(r"transformers/[\w/.-]+\.py", header)
+    named = (name for suffix in _HEADS for name in heads if name.endswith(suffix))
+    return next(named, heads[0] if heads else None)
 
 
 def page(
-    model_type: str,
-    architectures: Sequence[str],
-    checkpoints: Sequence[Checkpoint] = (),
-    browser: bool = False,
+    model_type: str, architectures: Sequence[str], checkpoints: Sequence[Row] = (), browser: bool = False
 ) -> str:
-    """The Markdown of a model type's page, with its formulas as MathML.
+    """Return the Markdown of a model type's page, with its formulas as MathML.
 
-    Its classes lead to the page in the browser where the site has that.
+    With ``browser`` its classes link to the page in the browser.
     """
     spec = shipped().load(model_type)
-    text, papers, code = described(spec.header)
-    lines = [f"# {model_type}", "", _plain(text), ""]
-    links = [f"[arXiv:{paper}](https://arxiv.org/abs/{paper})" for paper in papers]
-    if links:
+    header = spec.header
+    text = " ".join(line for line in header.splitlines() if not re.match(r"(papers|code):", line))
+    papers, code = re.findall(r"arXiv:(\d+\.\d+)", header), re.findall(r"transformers/[\w/.-]+\.py", header)
+    lines = [f"# {model_type}", "", _escape(text), ""]
+    if papers:
+        links = (f"[arXiv:{paper}](https://arxiv.org/abs/{paper})" for paper in papers)
         lines += [f"Papers: {', '.join(links)}", ""]
     if code:
         lines += ["Code: " + ", ".join(f"[{path}]({_SOURCES}{path})" for path in code), ""]
     if architectures:
-        if browser:
-            lines += ["Classes, to open in the browser: " + ", ".join(map(_in_browser, architectures)), ""]
-        else:
-            lines += ["Classes: " + ", ".join(f"`{name}`" for name in architectures), ""]
-        lines += _forms(model_type, architectures)
+        classes = [_in_browser(name) if browser else f"`{name}`" for name in architectures]
+        lines += [f"Classes{', to open in the browser' * browser}: {', '.join(classes)}", ""]
+        lines += ["## Parameters", "", "At the default config, and in its fields:", ""]
+        names = [name for name in (architectures[0], main_head(architectures)) if name]
+        for name in names:
+            lines += [f"### {name}", "", *_closed_form(model_type, name, parts=name == names[-1])]
     else:
-        lines += ["No class of its own is counted: it is a part of other models, or refused.", ""]
+        lines += ["None of its classes is supported alone: it is a part of other models, or refused.", ""]
     if checkpoints:
+        rows = [" | ".join(row) for row in checkpoints]
         lines += ["## Checkpoints", "", "| checkpoint | class | parameters |", "| --- | --- | ---: |"]
-        lines += [f"| {one.name} | `{one.architecture}` | {one.params:,} |" for one in checkpoints] + [""]
+        lines += [*(f"| {row} |" for row in rows), ""]
     lines += ["## Spec", "", f"`{spec.source.name}`", "", "```yaml", spec.source.text.rstrip(), "```", ""]
     return "\n".join(lines)
 
@@ -118,28 +90,19 @@ def _in_browser(architecture: str) -> str:
     return f"[`{architecture}`](../app/index.html#source={source})"
 
 
-def _plain(text: str) -> str:
-    """Text that Markdown takes as it stands, but for `code`."""
+def _escape(text: str) -> str:
+    """Escape a text for Markdown, except its `code`."""
     return re.sub(r"(`[^`]*`)|([\\`*_\[\]<>&])", lambda found: found[1] or f"\\{found[2]}", text)
 
 
-def _forms(model_type: str, architectures: Sequence[str]) -> list[str]:
-    """The closed forms of the base model and the main head, and the parts of the last."""
-    head = main_head(architectures)
-    names = [architectures[0], *([head] if head else [])]
-    lines = ["## Parameters", "", "At the default config, and in its fields:", ""]
-    for name in names:
-        lines += [f"### {name}", "", *_form(model_type, name, parts=name == names[-1])]
-    return lines
-
-
-def _form(model_type: str, architecture: str, parts: bool) -> list[str]:
-    fields = _FIELDS.get(model_type, {})
+def _closed_form(model_type: str, architecture: str, parts: bool) -> list[str]:
+    """Return the count and the closed form of a class, with its ``parts`` if they are asked for."""
+    fields = FIELDS.get(model_type, {})
     try:
         model = archspec.load({"model_type": model_type}, architecture)
         lines = [f"**{model.params:,}** parameters.", ""]
     except ArchspecError as error:
-        lines = [f"The default config is refused: {_plain(error.problems[0].message)}.", ""]
+        lines = [f"The default config is refused: {_escape(error.problems[0].message)}.", ""]
         if not fields:
             return lines
         model = archspec.load({"model_type": model_type}, architecture, fields)
@@ -148,43 +111,34 @@ def _form(model_type: str, architecture: str, parts: bool) -> list[str]:
     try:
         formula = model.formula
     except ArchspecError as error:
-        return [*lines, f"There is no closed form: {_plain(error.problems[0].message)}.", ""]
-    lines += [_shown(formula.mathml(), architecture), "", _legend(formula), ""]
+        return [*lines, f"There is no closed form: {_escape(error.problems[0].message)}.", ""]
+    if len(mathml := formula.mathml()) > _LONGEST:
+        lines += [f"The closed form is too long for a page: `archspec formula {architecture}` prints it."]
+    else:
+        lines += [f'<div class="formula">{mathml}</div>']
+    lines += ["", _legend(formula), ""]
     if formula.assumptions:
-        lines += ["It holds where " + "; ".join(f"`{one}`" for one in formula.assumptions) + ".", ""]
+        lines += ["It holds if " + "; ".join(f"`{one}`" for one in formula.assumptions) + ".", ""]
     return [*lines, *_parts(formula)] if parts else lines
 
 
-def _shown(mathml: str, architecture: str) -> str:
-    if len(mathml) > _LONGEST:
-        return f"The closed form is too long for a page: `archspec formula {architecture}` prints it."
-    return f'<div class="formula">{mathml}</div>'
-
-
 def _legend(formula: archspec.Formula) -> str:
-    """What each symbol stands for, and its number at the default config."""
-    import sympy
-
-    shown = []
+    """Return the meaning of each symbol, and its value at the default config."""
+    entries = []
     for name in glyphs(formula):
         symbol = format_formula(formula, "mathml", terms=(sympy.Symbol(name),))
-        meaning = formula.definitions.get(name, name)
         value = formula.symbols.get(name)
-        shown.append(f"{symbol} <code>{escape(meaning)}</code>" + ("" if value is None else f" = {value:,}"))
-    return f'<div class="legend">{"; ".join(shown)}</div>'
+        meaning = f"{symbol} <code>{escape(formula.definitions.get(name, name))}</code>"
+        entries.append(meaning if value is None else f"{meaning} = {value:,}")
+    return f'<div class="legend">{"; ".join(entries)}</div>'
 
 
 def _parts(formula: archspec.Formula) -> list[str]:
-    """The table of its parts by component, in HTML: Markdown would read the formulas' underscores."""
-    rows = [
-        f"<tr><td>{escape(part.label)}</td><td class='number'>{part.value:,}</td>"
-        f"<td class='number'>{part.share:.2%}</td><td>{_cell(part.mathml())}</td></tr>"
-        for part in formula.by("component")
-    ]
-    head = "<thead><tr><th>part</th><th>value</th><th>share</th><th>formula</th></tr></thead>"
-    table = f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
-    return ["Its parts:", "", f'<div class="parts">{table}</div>', ""]
-
-
-def _cell(mathml: str) -> str:
-    return mathml if len(mathml) <= _LONGEST else "too long for a page"
+    """Return the table of its components, in HTML: Markdown would read the underscores of formulas."""
+    rows = ["<thead><tr><th>part</th><th>value</th><th>share</th><th>formula</th></tr></thead><tbody>"]
+    for part in formula.by("component"):
+        mathml = part.mathml()
+        cell = mathml if len(mathml) <= _LONGEST else "too long for a page"
+        value, share = f"<td class='number'>{part.value:,}</td>", f"<td class='number'>{part.share:.2%}</td>"
+        rows.append(f"<tr><td>{escape(part.label)}</td>{value}{share}<td>{cell}</td></tr>")
+    return ["Its parts:", "", f'<div class="parts"><table>{"".join(rows)}</tbody></table></div>', ""]

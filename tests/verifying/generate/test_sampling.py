@@ -6,7 +6,6 @@ from archspec.specs.library import shipped
 from archspec.verifying.attribution import blamed
 from archspec.verifying.comparison import counted
 from archspec.verifying.generate.sampling import Sampler
-from tools.mutation.alterations import alterations
 
 
 def test_a_text_that_is_told_from_all_others_is_not_drawn_alone() -> None:
@@ -18,19 +17,6 @@ def test_a_text_that_is_told_from_all_others_is_not_drawn_alone() -> None:
 def test_a_part_that_is_null_by_default_is_drawn_too() -> None:
     sampler = Sampler(shipped().load("gemma4_unified"), 0)
     assert {type(sampler.sample().get("vision_config")) for _ in range(20)} == {dict, type(None)}
-
-
-def test_what_never_is_in_a_line_that_was_taken_over() -> None:
-    """DeepSeek-V3.2 always has low-rank queries: a slip in the others is none of its own, but for a null."""
-    spec = shipped().load("deepseek_v32")
-    nullable = {**spec.fields, "q_lora_rank": spec.fields["q_lora_rank"]._replace(types=("int", "None"))}
-    for fields, there in ((spec.fields, False), (nullable, True)):
-        found = [
-            one.what
-            for one in alterations(spec._replace(fields=fields))
-            if "Attention: q_proj left out" in one.what
-        ]
-        assert bool(found) is there
 
 
 def test_what_a_part_is_called_with_is_refused_by_the_module_around_it() -> None:
