@@ -1,7 +1,7 @@
 """Configs that transformers builds and cannot run, by the conditions in a spec's `runnable:`.
 
 A constructor accepts many configs whose forward pass fails, such as 17 query heads over 8 key-value heads.
-`python -m tools.runs` finds the conditions of each model type by running its forward pass.
+`python -m tools.runs` compares the conditions of each model type with its forward pass.
 """
 
 from __future__ import annotations

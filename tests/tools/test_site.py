@@ -1,30 +1,27 @@
-"""The documentation's site: what a page of an architecture says, and that no page of docs/ is left out."""
+"""The documentation's site: the page of an architecture, and every page of docs/."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 import archspec
-from tools.site.__main__ import settings
-from tools.site.architectures import Checkpoint, main_head, page
-from tools.site.pages import SECTIONS, navigation, stage
+from tools.site.__main__ import SETTINGS, TOP, stage
+from tools.site.architectures import FIELDS, main_head, page
 
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
-TOOLS = Path(__file__).parents[2] / "tools/site"
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_a_page_says_what_it_is_its_form_its_parts_and_its_checkpoints() -> None:
+def test_a_page_has_text_closed_forms_parts_and_checkpoints() -> None:
     names = archspec.catalogue("llama").model_types["llama"]
-    text = page("llama", names, [Checkpoint("meta/one", "LlamaForCausalLM", 7)])
+    text = page("llama", names, [("meta/one", "`LlamaForCausalLM`", "7")])
     formula = archspec.formula("LlamaForCausalLM")
     assert "Llama: pre-norm decoder, SwiGLU, rotary positions, grouped-query attention." in text
     assert "[arXiv:2302.13971](https://arxiv.org/abs/2302.13971)" in text
@@ -38,13 +35,13 @@ def test_a_page_says_what_it_is_its_form_its_parts_and_its_checkpoints() -> None
     assert "| meta/one | `LlamaForCausalLM` | 7 |" in text
 
 
-def test_a_page_leads_to_the_page_in_the_browser_where_there_is_one() -> None:
+def test_classes_link_to_the_page_in_the_browser() -> None:
     link = "[`BertModel`](../app/index.html#source=%7B%22name%22%3A%20%22BertModel%22%7D)"
     assert f"Classes, to open in the browser: {link}\n" in page("bert", ["BertModel"], browser=True)
     assert "Classes: `BertModel`\n" in page("bert", ["BertModel"])
 
 
-def test_a_page_says_why_a_config_has_no_number() -> None:
+def test_a_page_gives_the_reason_for_a_missing_number() -> None:
     names = archspec.catalogue("time_series_transformer").model_types["time_series_transformer"]
     text = page("time_series_transformer", names)
     assert "The default config is refused: config: `context_length` is null." in text
@@ -57,27 +54,33 @@ def test_a_page_says_why_a_config_has_no_number() -> None:
     assert "config: `indexer_n_heads` is null." in left and "it has" not in left and "<math" not in left
 
 
-def test_fields_that_a_default_config_lacks_make_it_one() -> None:
-    described = archspec.catalogue().model_types
-    for model_type, fields in json.loads((TOOLS / "fields.json").read_text(encoding="utf-8")).items():
-        names = described[model_type]
+def test_fields_complete_a_default_config_that_is_refused() -> None:
+    supported = archspec.catalogue().model_types
+    for model_type, fields in FIELDS.items():
+        names = supported[model_type]
         for name in {names[0], main_head(names) or names[0]}:
             assert archspec.load({"model_type": model_type}, name, fields).params
         with pytest.raises(archspec.ArchspecError):
             assert archspec.load({"model_type": model_type}, main_head(names) or names[0]).params
 
 
+def listed(text: str) -> list[str]:
+    """Return the pages of the navigation, which a setting lists by title."""
+    entries = [page for entry in tomllib.loads(text)["project"]["nav"] for page in entry.values()]
+    return [name for page in entries for name in ([page] if isinstance(page, str) else page)]
+
+
 def test_every_page_of_docs_is_in_the_navigation_once() -> None:
-    listed = [name for names in SECTIONS.values() for name in names]
-    assert len(listed) == len(set(listed))
+    names = listed(SETTINGS.read_text(encoding="utf-8"))
+    assert len(names) == len(set(names))
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
     records = {page for page in pages if page.startswith("decisions/2")}  # their index links to them
-    assert pages - records == set(listed) - {"index.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}
-    assert tomllib.loads(settings())["project"]["nav"] == navigation()
+    assert pages - records == set(names) - {"index.md", "app/index.html", "architectures/index.md", *TOP}
 
 
 def test_links_of_staged_pages_lead_to_staged_files(tmp_path: Path) -> None:
-    stage(tmp_path / "docs")
+    stage(tmp_path, tmp_path / "missing")
+    assert "app/index.html" not in listed((tmp_path / SETTINGS.name).read_text(encoding="utf-8"))
     for path in (tmp_path / "docs").rglob("*.md"):
         text = re.sub(r"```.*?```|`[^`]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         for target in re.findall(r"\]\(([^)#\s]+)", text):
@@ -85,14 +88,11 @@ def test_links_of_staged_pages_lead_to_staged_files(tmp_path: Path) -> None:
                 assert (path.parent / target).is_file(), (path.name, target)
 
 
-def test_the_page_in_the_browser_is_a_part_of_the_site_where_it_was_built(tmp_path: Path) -> None:
+def test_a_built_page_in_the_browser_is_a_part_of_the_site(tmp_path: Path) -> None:
     (tmp_path / "dist").mkdir()
     (tmp_path / "dist" / "index.html").write_text("<head></head>the page", encoding="utf-8")
-    stage(tmp_path / "docs", tmp_path / "dist")
-    [linked] = [
-        entry["In the browser"] for entry in navigation(tmp_path / "dist") if "In the browser" in entry
-    ]
-    text = (tmp_path / "docs" / str(linked)).read_text(encoding="utf-8")
-    [back] = re.findall('<head><link rel="help" href="(.+)"></head>the page', text)
-    assert (tmp_path / "docs" / str(linked)).parent / back == tmp_path / "docs" / "app" / "../index.html"
-    assert not any("In the browser" in entry for entry in navigation(tmp_path / "elsewhere"))
+    stage(tmp_path / "site", tmp_path / "dist")
+    assert "app/index.html" in listed((tmp_path / "site" / SETTINGS.name).read_text(encoding="utf-8"))
+    app = tmp_path / "site" / "docs" / "app" / "index.html"
+    [back] = re.findall('<head><link rel="help" href="(.+)"></head>the page', app.read_text(encoding="utf-8"))
+    assert (app.parent / back).resolve() == (tmp_path / "site" / "docs" / "index.html").resolve()

@@ -47,7 +47,7 @@ def stage(folder: Path, browser: Path = BROWSER) -> None:
         shutil.copy(ROOT / name, docs / name)
     shutil.copy(ROOT / "README.md", docs / "index.md")
     shutil.copy(SETTINGS.with_name("site.css"), docs)
-    for path in docs.glob("*.md"):
+    for path in docs.rglob("*.md"):
         path.write_text(for_site(path.read_text(encoding="utf-8")), encoding="utf-8")
     files = sorted(path for path in (docs / "examples").rglob("*") if path.is_file())
     names = [path.relative_to(docs / "examples").as_posix() for path in files]
@@ -73,8 +73,8 @@ def for_site(text: str) -> str:
             lines.append("")
         in_list = is_item or (in_list and line.startswith("  "))
         if not fenced:
-            line = re.sub(r"\]\((?:\.\./)?README\.md", "](index.md", line.replace("](docs/", "]("))
-            line = line.replace("](examples)", "](examples/index.md)")
+            line = line.replace("](docs/", "](").replace("](../README.md", "](index.md")
+            line = line.replace("examples)", "examples/index.md)")
         lines.append(line)
     return "\n".join(lines) + ("\n" if text.endswith("\n") else "")
 
