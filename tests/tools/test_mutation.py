@@ -62,7 +62,7 @@ def test_alterations_of_a_file() -> None:
         "architectures.GPT2LMHeadModel.tied: lm_head.weight left out": [61, 64],
     }
     assert found.items() >= expected.items()
-    frozen = "modules.IdeficsVisionEmbeddings.patch_embedding: not (trainable) in place of trainable"
+    frozen = "modules.IdeficsVisionEmbeddings.class_embedding: not (trainable) in place of trainable"
     assert frozen in {one.what for one in alterations("idefics_vision")}
 
 

@@ -19,6 +19,7 @@ VALUES: tuple[Any, ...] = (
     *({"model_type": "bert"}, {"model_type": "none"}, {"a": {"b": {"c": []}}}),
 )
 _GROUP = {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}}
+_GROUPS = {"format": "float-quantized", "config_groups": {"0": _GROUP}}
 QUANTIZATIONS: tuple[tuple[str, dict[str, Any]], ...] = (  # a key of a config, and its value
     ("quantization_config", {"quant_method": "bitsandbytes", "load_in_8bit": True}),
     ("quantization_config", {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}),
@@ -30,31 +31,29 @@ QUANTIZATIONS: tuple[tuple[str, dict[str, Any]], ...] = (  # a key of a config, 
         "quantization_config",
         {"quant_method": "modelopt", "quant_algo": "NVFP4", "exclude_modules": ["lm_head"]},
     ),
-    (
-        "quantization_config",
-        {"quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": {"0": _GROUP}},
-    ),
+    ("quantization_config", {"quant_method": "compressed-tensors", **_GROUPS}),
     ("quantization", {"bits": 4, "group_size": 64}),
 )
 NOT_JSON = (
     *("", "null", "[]", "1", "{", "{}", "{'a': 1}", '{"a": NaN}', '{"a": Infinity}', '{"a": 1, "a": 2}'),
-    "\x00",
     *('{"model_type": 1}', '{"model_type": "bert", }', "[" * 500, "[" * 30_000, '{"a": ' * 500, "\ufeff{}"),
-    '"\\ud800"',
+    *("\x00", '"\\ud800"'),
 )
 
 
 def text(random: Random, sound: bool) -> tuple[str, str]:
-    """The text of a config.json, and the model type that it was made of."""
+    """Return the text of a config.json, and the model type that it was made of."""
     if not sound and random.random() < 0.1:
         return random.choice(NOT_JSON), ""
     if random.random() < 0.5:
-        path = random.choice(sorted(CONFIGS.glob("*.json")))
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = json.loads(random.choice(sorted(CONFIGS.glob("*.json"))).read_text(encoding="utf-8"))
     else:
-        raw = _of_a_type(random)
+        spec = shipped().load(random.choice(shipped().model_types()))
+        raw = {"model_type": spec.model_type}
+        if spec.architectures and random.random() < 0.7:
+            raw["architectures"] = [random.choice(sorted(spec.architectures))]
     model_type = str(raw["model_type"])
-    shrunk(raw)
+    _shrink(raw)
     if random.random() < 0.2:
         key, value = random.choice(QUANTIZATIONS)
         raw[key] = deepcopy(value)
@@ -63,20 +62,12 @@ def text(random: Random, sound: bool) -> tuple[str, str]:
     return json.dumps(raw), model_type
 
 
-def _of_a_type(random: Random) -> dict[str, Any]:
-    spec = shipped().load(random.choice(shipped().model_types()))
-    raw: dict[str, Any] = {"model_type": spec.model_type}
-    if spec.architectures and random.random() < 0.7:
-        raw["architectures"] = [random.choice(sorted(spec.architectures))]
-    return raw
-
-
-def shrunk(raw: dict[str, Any]) -> None:
-    """Makes a config small enough to be tried quickly: with two layers at the most, and lists as long."""
+def _shrink(raw: dict[str, Any]) -> None:
+    """Leave two layers at the most, and lists as long, so that a config is tried quickly."""
     depths = {value for name, value in raw.items() if type(value) is int and "layer" in name}
     for name, value in raw.items():
         if isinstance(value, dict):
-            shrunk(value)
+            _shrink(value)
         elif type(value) is int and "layer" in name:
             raw[name] = min(value, 2)
         elif isinstance(value, list) and len(value) in depths:
@@ -84,14 +75,13 @@ def shrunk(raw: dict[str, Any]) -> None:
 
 
 def mutate(raw: dict[str, Any], random: Random) -> None:
-    """Changes a value, leaves one out, or adds one, in a config or in a sub-config."""
+    """Change, remove or add a value, in a config or in a sub-config."""
     inner = [value for value in raw.values() if isinstance(value, dict) and value]
     if inner and random.random() < 0.4:
         mutate(random.choice(inner), random)
         return
-    name = random.choice(
-        [*raw, "hidden_size", "architectures", "num_hidden_layers", "dtype", "extra", "é", "n\x1b[1m\n_size"]
-    )
+    others = ["hidden_size", "architectures", "num_hidden_layers", "dtype", "extra", "é", "n\x1b[1m\n_size"]
+    name = random.choice([*raw, *others])
     if random.random() < 0.15:
         raw.pop(name, None)
     elif isinstance(raw.get(name), int) and random.random() < 0.3:
