@@ -12,6 +12,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,12 +32,15 @@ from archspec.verifying import both_sides
 from archspec.verifying.both_sides import BothSides
 from archspec.verifying.comparison import Config
 from archspec.verifying.defaults import settings_differences
+from archspec.verifying.generate.misfits import misfits
+from archspec.verifying.generate.sampling import Sampler
 from archspec.verifying.pool import Failure, cores, spread
+from archspec.verifying.undeclared import layer_lists, source_texts
 from archspec.verifying.verifier import verify_spec
 from tools.alterations import Alteration, alterations
 
 NAMED, FOUND, HIDDEN, MISSED = "named", "found, but its line is not named", "of no tensor", "missed"
-_MOST, _HOST_SAMPLES = 8, 4  # other models in which a file is altered, and their random configs
+_MOST, _HOST_SAMPLES = 8, 10  # other models in which a file is altered, and their random configs
 _AXES = (
     axes_of(Call(2, 3, 5, 7, 7)),
     *(training_axes(Step(2, 3, 7, attention=kernel)) for kernel in KERNELS),
@@ -77,6 +81,7 @@ class Bench:
         with patch.object(both_sides, "transformers_rows", self.answers):
             for architecture in spec.architectures:
                 verify_spec(spec, architecture, samples, seed)
+                self.draw(architecture, samples, seed)
             exact = [
                 (architecture, config)
                 for architecture, text in self.answers
@@ -88,6 +93,18 @@ class Bench:
         self.configs = [one for _, one in sorted(zip(turns, exact, strict=True), key=lambda pair: pair[0])]
         self.settings = {(one.kind, one.name) for one in _settings(spec)}
         self.dump = cache(lambda number: _dump(spec, *self.configs[number]))
+
+    def draw(self, architecture: str, samples: int, seed: int) -> None:
+        """Ask for more random configs, and for values that do not fit: verify tries few that are refused."""
+        sampler = Sampler(self.spec, seed, source_texts(self.spec))
+        for _ in range(6 * samples):
+            with suppress(Refused, Unavailable):
+                self.answers(architecture, sampler.sample(), self.spec.model_type)
+                sampler.accept()
+        for small in sampler.accepted[:1]:
+            for raw in misfits(self.spec, small, layer_lists(self.spec)):
+                with suppress(Refused, Unavailable):
+                    self.answers(architecture, raw, self.spec.model_type)
 
     def differences(self, spec: Spec, architecture: str, config: Config) -> list[Any]:
         try:

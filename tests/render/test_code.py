@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from native import CODES, Library, sql_row
 
 import archspec
 from archspec.errors import ArchspecError
@@ -16,7 +17,7 @@ from archspec.render.code.printer import identifier
 from archspec.specs.library import shipped
 from archspec.tables.quantities import COSTS
 from archspec.verifying.campaign import everything
-from tools.fuzz.code_at import CODES, Library, cases, inputs_at, run_python, sql_row
+from tools.fuzz.code_at import cases, inputs_at, run_python
 
 Query = Callable[[str], Any]
 REFUSED = (CODES["condition"], None)

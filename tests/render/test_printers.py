@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import sympy
+from native import CODES, Library
 
 import archspec
 from archspec.render.arrangements import arrangement
 from archspec.render.code.printer import literal
 from archspec.render.formats import format_formula, program
 from archspec.render.notation import choose_glyphs
-from tools.fuzz.code_at import CODES, Library
 
 ARCHITECTURES = (
     *("BertForMaskedLM", "GPT2LMHeadModel", "LlamaForCausalLM", "T5ForConditionalGeneration"),

@@ -1,4 +1,4 @@
-"""Random command lines end as they should, and what ends badly is seen."""
+"""Random command lines end as they should, and the fuzzer sees what ends badly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import archspec
 from tools.fuzz import agreement
 from tools.fuzz.__main__ import main
 from tools.fuzz.lines import line, prepare
-from tools.fuzz.running import Outcome, run, wrong
+from tools.fuzz.running import Outcome, problem_of, run
 
 
 def test_random_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,22 +54,22 @@ def test_a_seed_gives_the_same_lines(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("count a", Outcome(70, "", "a bug of archspec: KeyError: 'a'"), "a traceback or a bug"),
         ("count a", Outcome(None, "", "Traceback (most recent call last):"), "a traceback or a bug"),
         ("count a", Outcome(3, "", ""), "ends in 3"),
-        ("count a", Outcome(1, "", ""), "a difference, where none was asked for"),
+        ("count a", Outcome(1, "", ""), "a difference without a comparison"),
         ("count a", Outcome(2, "", ""), "refused without a reason"),
-        ("sensitivity a", Outcome(0, "elasticity nan", ""), "a number that is none"),
-        ("tree a --json", Outcome(0, "{", ""), "no JSON"),
+        ("sensitivity a", Outcome(0, "elasticity nan", ""), "not a number"),
+        ("tree a --json", Outcome(0, "{", ""), "not JSON"),
         ("tree a", Outcome(0, "a 3", "UserWarning: no font"), "a warning of another package"),
         ("tree a", Outcome(None, "", "Traceback\n…TooSlow"), "takes more than"),
-        ("tree a", Outcome(2, "", "\x1b[31m: there is no such file"), "a character that steers"),
+        ("tree a", Outcome(2, "", "\x1b[31m: there is no such file"), "a control character"),
         ("tree a", Outcome(2, "", "<object object at 0x7f00>"), "an address of an object"),
         ("tree a", Outcome(2, "", "x" * 200_000), "an error of more than"),
         ("diff a b", Outcome(1, "a 3", ""), ""),
         ("list", Outcome(0, "nanochat", ""), ""),
     ],
 )
-def test_what_is_wrong(given: str, ended: Outcome, what: str) -> None:
-    assert wrong(given.split(), ended).startswith(what)
-    assert bool(what) == bool(wrong(given.split(), ended))
+def test_what_is_problem_of(given: str, ended: Outcome, what: str) -> None:
+    assert problem_of(given.split(), ended).startswith(what)
+    assert bool(what) == bool(problem_of(given.split(), ended))
 
 
 def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,16 +77,16 @@ def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr("archspec.cli.verbs.tree.run", broken)
-    assert wrong(["tree", "BertModel"], run(["tree", "BertModel"])) == "a traceback or a bug"
+    assert problem_of(["tree", "BertModel"], run(["tree", "BertModel"])) == "a traceback or a bug"
 
 
-def test_a_count_that_says_two_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_that_prints_two_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     line = ["count", "BertModel"]
-    assert wrong(line, run(line)) == ""
+    assert problem_of(line, run(line)) == ""
 
     def altered(given: list[str], width: int = 0) -> Outcome:
         ended = run(given, width)
         return ended._replace(out=ended.out.replace("109,482,240", "109,482,241"))
 
     monkeypatch.setattr("tools.fuzz.running.run", altered)
-    assert wrong(line, run(line)) == "count says 109,482,241, with --json 109482240"
+    assert problem_of(line, run(line)) == "count prints 109,482,241, with --json 109482240"

@@ -21,7 +21,7 @@ Found = tuple[int, list[str]]  # the count of compared numbers, and the errors f
 
 
 def counted(architecture: str, fields: dict[str, Any]) -> int | None:
-    """The parameters of a class with some fields set; None if it is refused."""
+    """Return the parameters of a class with some fields set; None if it is refused."""
     try:
         return archspec.load(architecture, set=fields).params
     except ArchspecError:
@@ -32,10 +32,9 @@ def steps(architecture: str, chance: random.Random) -> Found:
     """A step of `sensitivity` is the difference of two counts, and no smaller one is valid."""
     try:
         model = archspec.load(architecture)
-        found = model.sensitivity().fields
+        rows = [row for row in model.sensitivity().fields if "[" not in row.field]
     except ArchspecError:
         return 0, []  # the class has no default config, or no closed form
-    rows = [row for row in found if "[" not in row.field]
     wrong = []
     for row in rows:
         refused = range(1, MAX_STEP + 1 if row.by is None else row.by)
@@ -55,13 +54,12 @@ def assumptions(architecture: str, chance: random.Random, tries: int = 6) -> Fou
         return 0, []
     values = {**formula.config_values, **{name: formula.scope.get(name) for name in formula.absent}}
     values = {name: value for name, value in values.items() if name not in formula.definitions}
-    if not any(type(value) is int and "[" not in name for name, value in values.items()):
-        return 0, []
+    sizes = {name: value for name, value in values.items() if type(value) is int and "[" not in name}
     compared, wrong = 0, []
-    for _ in range(tries):
-        field, text, value = _assumed(chance, values)
+    for _ in range(tries if sizes else 0):
+        field, text, value = _assumed(chance, sizes)
         if value > 4 * max(values[field], 8):
-            continue  # as many layers or experts take long to count
+            continue  # many layers or experts take long to count
         try:
             assumed = formula.assume({field: text})
         except ArchspecError:
@@ -72,36 +70,34 @@ def assumptions(architecture: str, chance: random.Random, tries: int = 6) -> Fou
         compared += 1
         moved = {chance.choice(sorted(values)): chance.choice((1, 2, 3, 4, 8, 16, 64))}
         if field not in moved and not any("[" in name for name in moved):
-            wrong += _moved(architecture, assumed, field, text, moved)
+            wrong += _moved(architecture, assumed, {field: text}, moved)
     return compared, wrong
 
 
-def _assumed(chance: random.Random, values: dict[str, Any]) -> tuple[str, str, Any]:
-    """A field, an expression of other fields, constants and itself, and its value at the config."""
-    whole = {name: value for name, value in values.items() if type(value) is int and "[" not in name}
-    field, one, other = (chance.choice(sorted(whole)) for _ in range(3))
-    text = chance.choice(
-        (
-            *(one, f"2*{one}", f"{one}//2", f"{one}*{other}//64", f"max({one}, {other})", f"{one} + {other}"),
-            *("64", "2", f"2*{field}", f"{field}", f"min(4*{one}, 1024)"),
-        )
+def _assumed(chance: random.Random, sizes: dict[str, int]) -> tuple[str, str, Any]:
+    """Return a field, an expression of other fields and constants, and its value at the config."""
+    field, one, other = (chance.choice(sorted(sizes)) for _ in range(3))
+    texts = (
+        *(one, f"2*{one}", f"{one}//2", f"{one}*{other}//64", f"max({one}, {other})", f"{one} + {other}"),
+        *("64", "2", f"2*{field}", f"{field}", f"min(4*{one}, 1024)"),
     )
-    names = {name.replace(".", "__"): value for name, value in whole.items()}
+    text = chance.choice(texts)
+    names = {name.replace(".", "__"): value for name, value in sizes.items()}
     return field, text, eval(text.replace(".", "__"), {"max": max, "min": min}, names)
 
 
 def _moved(
-    architecture: str, assumed: archspec.Formula, field: str, text: str, moved: dict[str, int]
+    architecture: str, assumed: archspec.Formula, assumption: dict[str, str], moved: dict[str, int]
 ) -> list[str]:
-    """The same assumption holds if another field is moved afterwards or before."""
+    """The same assumption gives one count if another field is changed before or after it."""
     try:
         after = assumed.evaluate(moved)
         there = archspec.formula(architecture, set=moved)
     except ArchspecError:
         return []  # a field may be valid only with the assumption
-    before = there.assume({field: text})
+    before = there.assume(assumption)
     found = {after, before.evaluate(), before.substituted(before.symbols)}
-    return [] if len(found) == 1 else [f"--assume {field}={text} at {moved} gives {found}"]
+    return [] if len(found) == 1 else [f"--assume {assumption} at {moved} gives {found}"]
 
 
 def code(architecture: str, chance: random.Random, tries: int = 24) -> Found:
@@ -123,28 +119,28 @@ def code(architecture: str, chance: random.Random, tries: int = 24) -> Found:
 
 
 def sweep(architecture: str, chance: random.Random) -> Found:
-    """Compare each row of a sweep with `count`, `flops` and `cache` at its point."""
+    """Each row of a sweep is what `count`, `flops` and `cache` give at its point."""
     try:
         model = archspec.load(architecture)
     except ArchspecError:
         return 0, []
     fields = [one for one in model.fields if type(one.value) is int and 1 < one.value < 10**5]
     chosen = chance.sample(fields, min(2, len(fields)))
-    grid = {one.field: chance.sample([one.value, one.value * 2, max(one.value // 2, 1)], 2) for one in chosen}
-    if not grid:
-        return 0, []
+    grid: dict[str, list[Any]] = {
+        one.field: chance.sample([one.value, one.value * 2, max(one.value // 2, 1)], 2) for one in chosen
+    }
     columns = {"params": "params", "billions": "params/1e9"}
     columns |= {name: name for name in chance.sample(["flops", "cache_elements"], chance.choice((0, 1, 2)))}
     try:
-        rows = [*archspec.sweep(architecture, {n: [*v] for n, v in grid.items()}, columns=columns).rows()]
+        rows = [*archspec.sweep(architecture, grid, columns=columns).rows()] if grid else []
     except ArchspecError:
         return 0, []
     wrong = []
     for row in rows:
         there = archspec.load(architecture, set={name: row[name] for name in grid})
         expected = {"params": there.params, "billions": there.params / 1e9}
-        call = there.forward() if len(columns) > len(expected) else None
-        if call is not None:
+        if len(columns) > len(expected):
+            call = there.forward()
             expected |= {"flops": call.flops, "cache_elements": call.cache_elements()}
         if any(row[name] != expected[name] for name in row if name in expected):
             wrong.append(f"the sweep gives {row}, not {expected}")
@@ -153,9 +149,8 @@ def sweep(architecture: str, chance: random.Random) -> Found:
 
 def proposals(architecture: str, chance: random.Random) -> Found:
     """Configs that `solve` proposes have the size it reports, and `count` does not warn about them."""
-    params = int(10 ** chance.uniform(7, 11))
     try:
-        found = archspec.solve(architecture, params=params, top=3)
+        found = archspec.solve(architecture, params=int(10 ** chance.uniform(7, 11)), top=3)
     except ArchspecError:
         return 0, []
     wrong = []
