@@ -20,7 +20,7 @@ from archspec.language.yaml_reader import compact, text_of
 from archspec.specs.files import folder, shown_path
 from archspec.specs.library import Library
 from archspec.specs.parser import parse_spec
-from archspec.specs.records import CONFIGS, COST_KEYS, Spec
+from archspec.specs.records import CONFIGS, Spec
 from archspec.specs.torch_layers import LEAVES
 
 _FLAGS = {"bias", "requires_grad", "affine", "elementwise_affine"}
@@ -29,6 +29,7 @@ _BIASED = {"Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTrans
 _IDLE = {"eps", "momentum", "dropout", "batch_first", "stride", "padding", "dilation", "num_heads", "groups"}
 _IDLE |= {"padding_idx", "num_groups"}
 _DEFAULT = re.compile(r"(?:[^=]*(?<![=!<>])= |or )")  # before the expression of a field
+_COSTS = ("runs", "ops", "cache", "saves")  # keys of a module that no tensor depends on
 Edit = tuple[int, int, str]  # a slice of a text, and the text that replaces it
 
 
@@ -50,7 +51,7 @@ class Alteration(NamedTuple):
         library = Library(folder())
 
         def named(name: str, place: Place) -> Spec:
-            return library._read(library._named(name, self.path), (), library._parsed)
+            return library._read(library._find(name, self.path), (), library._parsed)
 
         source = Source(shown_path(self.path), self.text)
         library._parsed[self.path] = parse_spec(source, named, library)
@@ -107,7 +108,7 @@ class _File:
             elif key == "output_embeddings":
                 other = "lm_head" if self._slice(value) == "None" else "None"
                 yield self._altered(f"{inner}: {other}", value, other, begin, start)
-            elif key not in COST_KEYS:
+            elif key not in _COSTS:
                 yield from self._body(inner, value, begin, start, removable=key != "extends")
 
     def _body(
