@@ -62,7 +62,7 @@ def alterations(name: str) -> list[Alteration]:
     """Return every alteration of a model type's file, or of a shared part, `shared/NAME`.
 
     >>> [one.what for one in alterations("shared/gated_mlp")][:1]
-    ['modules.GatedMLP.gate_proj: size + 1 in place of size']
+    ['modules.GatedMLP.gate_proj: (hidden_size + 1) in place of hidden_size']
     """
     return [*_File(Path(folder(), f"{name}.yaml").as_posix()).alterations()]
 
