@@ -6,11 +6,11 @@ has the config's value, or the middle one of the grid.
 
 from __future__ import annotations
 
-import io
 import os
 import textwrap
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from archspec.sweeping.pictures.view import View, center_of, names_of, nothing_t
 
 KINDS = ("auto", "lines", "contour", "pareto")
 LOGS = ("", "x", "y", "xy")  # axes that are logarithmic
-_METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}}  # files are the same every time
-_METADATA |= {".svg": {"Date": None}, ".html": {"Date": None}}
+# formats, and what metadata they leave out, so that files are the same every time
+_METADATA = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date", ".html": "Date"}
 _STYLE = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -96,10 +96,9 @@ def draw(
 
 
 def _title(sweeps: Sequence[Asked], kind: str) -> str:
-    columns = sweeps[0].asked
-    drawn = f"{columns[1]} against {columns[0]}" if kind == "pareto" else ", ".join(columns)
-    drawn = columns[0] if kind == "contour" else drawn
-    return f"{', '.join(dict.fromkeys(sweep.architecture for sweep in sweeps))}: {drawn}"
+    columns, classes = sweeps[0].asked, dict.fromkeys(sweep.architecture for sweep in sweeps)
+    drawn = {"pareto": " against ".join(columns[1::-1]), "contour": columns[0]}.get(kind, ", ".join(columns))
+    return f"{', '.join(classes)}: {drawn}"
 
 
 def _note(sweep: Asked) -> str:
@@ -120,19 +119,14 @@ def _panels(sweeps: Sequence[Asked], kind: str, log: str) -> list[Panel]:
         return [pareto(picture)]
     spreads = {number: _spread(picture, number) for number in varied}
     counting = [number for number in varied if spreads[number] > 0]
-    found: list[Panel | None] = []
-    if kind != "contour":
-        units: dict[str, list[str]] = {}
-        for column in first.asked:
-            units.setdefault(unit_of(column), []).append(column)
-        found += [lines(picture, unit, number, spreads) for unit in units.values() for number in varied[:5]]
+    units: dict[str, list[str]] = {}
+    for column in first.asked if kind != "contour" else ():
+        units.setdefault(unit_of(column), []).append(column)
+    found = [lines(picture, unit, number, spreads) for unit in units.values() for number in varied[:5]]
     is_single = len(sweeps) == len(first.asked) == 1
     if len(counting) > 1 and (kind == "contour" or (kind == "auto" and is_single)):
         found.append(contour(picture, *counting[:2]))
     panels = [panel for panel in found if panel is not None]
-    if not panels and kind == "contour":
-        message = f"{first.asked[0]} has too few values for lines of equal size"
-        raise SweepError(message, help="sweep more values of two fields that change it")
     if not panels:
         raise nothing_to_draw()
     return panels
@@ -146,9 +140,8 @@ def _check(sweeps: Sequence[Asked], kind: str, varied: int) -> None:
             message = f"{other.architecture} is swept over other fields, or with other columns"
             raise SweepError(message, help="sweep all models in the same way")
     if not varied:
-        raise SweepError(
-            "no field has more than one number to draw", help="sweep a field over several numbers"
-        )
+        message = "no field has more than one number to draw"
+        raise SweepError(message, help="sweep a field over several numbers")
     if kind == "contour" and (varied < 2 or len(sweeps) > 1):
         message = "lines of equal size need two fields that vary, of one model"
         raise SweepError(message, help="sweep a second field over several numbers, or draw lines")
@@ -165,14 +158,10 @@ def _spread(picture: Picture, number: int) -> float:
 
 
 def _save(figure: Any, target: str, ending: str) -> None:
-    if ending != ".html":
-        figure.savefig(target, format=ending[1:], dpi=150, metadata=_METADATA[ending])
-        return
-    held = io.StringIO()
-    figure.savefig(held, format="svg", metadata=_METADATA[ending])
-    title, svg = escape(figure.get_suptitle()), held.getvalue()
-    with open(target, "w", encoding="utf-8") as file:
-        file.write(
-            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
-        )
-        file.write(f"<body>\n{svg[svg.index('<svg') :]}</body></html>\n")
+    format_ = "svg" if ending == ".html" else ending[1:]
+    figure.savefig(target, format=format_, dpi=150, metadata={_METADATA[ending]: None})
+    if ending == ".html":
+        svg, title = Path(target).read_text(encoding="utf-8"), escape(figure.get_suptitle())
+        head = f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
+        page = f"<!DOCTYPE html>\n{head}\n<body>\n{svg[svg.index('<svg') :]}</body></html>\n"
+        Path(target).write_text(page, encoding="utf-8")

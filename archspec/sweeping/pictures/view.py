@@ -142,5 +142,5 @@ def short(value: Any) -> str:
 
 def nothing_to_draw() -> SweepError:
     """Return the error of a picture without a point."""
-    message = "no point of the picture has a count, or --where excludes all of them"
-    return SweepError(message, help="sweep other values")
+    message = "no point of the picture has a count, or too few for its lines"
+    return SweepError(message, help="sweep other values, or loosen --where")
