@@ -73,13 +73,13 @@ class Sweep(Report):
         ``progress`` is called with the number of evaluated points and that of all. Errors:
         :class:`SweepError` if every point is refused, with the first reason.
         """
-        return (batch for batch, _ in self._batches(progress) if batch is not None)
+        return (batch for batch, _ in self._batches(progress) if batch.num_rows)
 
     def _batches(self, progress: Progress | None = None) -> Iterator[tuple[Any, int]]:
-        """Yield record batches, None for those without rows, each with the number of points until then."""
+        """Yield record batches, also without rows, each with the number of points until then."""
         done = rows = 0
         for batch, points in self.table.batches():
-            done, rows = done + points, rows + (0 if batch is None else batch.num_rows)
+            done, rows = done + points, rows + batch.num_rows
             if progress is not None:
                 progress(done, self.points)
             yield batch, done
@@ -114,7 +114,7 @@ class Sweep(Report):
     @cached_property
     def _length(self) -> int:
         check_size(self.points)
-        return sum(batch.num_rows for batch, _ in self._batches() if batch is not None)
+        return sum(batch.num_rows for batch in self.batches())
 
     def __len__(self) -> int:
         """Number of rows, which takes a pass over the grid; :attr:`points` takes no time.
@@ -136,9 +136,8 @@ class Sweep(Report):
         found = seen = 0
         rows = min(rows, self.points)
         for batch, seen in self._batches(progress) if rows else ():
-            if batch is not None:
-                found += batch.num_rows
-                taken += batch.slice(0, rows - len(taken)).to_pylist()
+            found += batch.num_rows
+            taken += batch.slice(0, rows - len(taken)).to_pylist()
             if len(taken) == rows:
                 break
             if seen >= MANY and not yes:

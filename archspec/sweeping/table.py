@@ -71,15 +71,13 @@ class Table:
     def batches(self) -> Iterator[tuple[Any, int]]:
         """Yield record batches in the grid's order, each with the number of points it was made from.
 
-        A batch without rows is None. Errors: :class:`SweepError` for a value that does not fit its type.
+        Errors: :class:`SweepError` for a value that does not fit its type.
         """
         for batch in self.engine.batches():
             yield self._record(batch), batch.box.size
 
     def _record(self, batch: Batch) -> Any:
         chosen: Any = slice(None) if batch.valid is True else np.flatnonzero(batch.valid)
-        if batch.valid is not True and not len(chosen):
-            return None
         pa, arrays = arrow(), []
         for number, values in enumerate(self.values):
             codes = np.broadcast_to(batch.box.axis(number), batch.box.shape).reshape(-1)[chosen]
