@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -21,6 +22,7 @@ from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region
 from archspec.symbolic.polynomials import EXACT_FLOAT, Poly, Real
 
+_SEARCHED = 400  # boxes, of about 10^8 points
 _EXPLORED = 48  # random points of a grid; smaller ones are explored in full
 DTYPES = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
 _KINDS: dict[type, str] = {bool: "bool", float: "float", type(None): "null"}
@@ -118,7 +120,7 @@ def _kind(value: Any) -> str:
 def _explored(engine: Engine) -> Iterator[Region]:
     """Yield the regions of the corners and of some random points, or of all points of a small grid.
 
-    If all of them are refused, yield those of the grid up to the first one with a count.
+    If all of them are refused, yield the first region of the grid with a count, too.
     """
     random, lengths = Random(0), engine.grid.lengths
     last = tuple(length - 1 for length in lengths)  # first, because its region often holds for fewer layers
@@ -128,7 +130,8 @@ def _explored(engine: Engine) -> Iterator[Region]:
     regions = [engine.region(point) for point in dict.fromkeys(points)]
     yield from regions
     if not any(region.values for region in regions):
-        found = (region for box in boxes(engine.grid) for region, _ in engine.assigned(box))
+        first = islice(boxes(engine.grid), _SEARCHED)
+        found = (region for box in first for region, _ in engine.assigned(box))
         yield from filter(None, [next((region for region in found if region.values), None)])
 
 
