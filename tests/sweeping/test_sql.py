@@ -10,47 +10,44 @@ import pytest
 
 import archspec
 
-SQL: list[tuple[str, list[str], dict[str, Any]]] = [
+LLAMA = "LlamaForCausalLM"
+SQL: list[tuple[str, str, dict[str, Any]]] = [
     (
-        "LlamaForCausalLM",
-        ["hidden_size=2048:4096:1024", "num_hidden_layers=16,32"],
+        LLAMA,
+        "hidden_size=2048:4096:1024,num_hidden_layers=16,32",
         {"tie": {"intermediate_size": "int(8 * hidden_size / 3)"}},
     ),
     (
-        "LlamaForCausalLM",
-        ["hidden_size=100:4096:7", "num_attention_heads=0:8"],
+        LLAMA,
+        "hidden_size=100:4096:7,num_attention_heads=0:8",
         {"columns": ["params", "head_dim", "hidden_size / 7"]},
     ),
+    ("T5ForConditionalGeneration", "num_layers=1:6,d_model=64:512:64,feed_forward_proj=relu,gated-gelu", {}),
+    ("JambaForCausalLM", "num_hidden_layers=2:20,attn_layer_offset=0:7,expert_layer_period=1:3", {}),
     (
-        "T5ForConditionalGeneration",
-        ["num_layers=1:6", "d_model=64:512:64", "feed_forward_proj=relu,gated-gelu"],
-        {},
-    ),
-    ("JambaForCausalLM", ["num_hidden_layers=2:20", "attn_layer_offset=0:7", "expert_layer_period=1:3"], {}),
-    (
-        "LlamaForCausalLM",
-        ["hidden_size=64:640:64", "num_hidden_layers=1:4"],
+        LLAMA,
+        "hidden_size=64:640:64,num_hidden_layers=1:4",
         {"columns": {"few": "min(params, 10**7, 9 * hidden_size)", "many": "max(hidden_size, 300)"}},
     ),
     (
         "Exaone4ForCausalLM",
-        ["num_hidden_layers=2:20", "hidden_size=64:256:64"],
+        "num_hidden_layers=2:20,hidden_size=64:256:64",
         {"columns": ["params", "layer_types"]},
     ),
     (
         "MixtralForCausalLM",
-        ["num_local_experts=1:16", "num_experts_per_tok=1:20"],
+        "num_local_experts=1:16,num_experts_per_tok=1:20",
         {"columns": ["active_params"], "where": "params < 4e10"},
     ),
-    ("BertModel", ["hidden_size=600000000:1200000000:300000000", "num_hidden_layers=6,12"], {"wide": True}),
+    ("BertModel", "hidden_size=600000000:1200000000:300000000,num_hidden_layers=6,12", {"wide": True}),
     (
         "GPT2LMHeadModel",
-        ["n_embd=120:240:12", "tie_word_embeddings=true,false"],
+        "n_embd=120:240:12,tie_word_embeddings=true,false",
         {"columns": ["params", "n_head"]},
     ),
     (
-        "LlamaForCausalLM",
-        ["hidden_size=64:640:64", "head_dim=null,32,64"],
+        LLAMA,
+        "hidden_size=64:640:64,head_dim=null,32,64",
         {"columns": ["round(params / 7)", "(hidden_size - 200) // 3"]},
     ),
 ]
@@ -64,7 +61,7 @@ def plain(rows: list[dict[str, Any]]) -> list[tuple[tuple[str, Any], ...]]:
 
 
 @pytest.mark.parametrize(("architecture", "fields", "options"), SQL)
-def test_the_query_gives_the_rows(architecture: str, fields: list[str], options: dict[str, Any]) -> None:
+def test_the_query_gives_the_rows(architecture: str, fields: str, options: dict[str, Any]) -> None:
     import duckdb
 
     grid = archspec.sweep(architecture, fields, **options)
@@ -82,27 +79,27 @@ SHAPES = f"(SELECT * FROM (VALUES {ROWS}) AS v(hidden_size, num_hidden_layers, t
 
 
 def over_a_table() -> tuple[archspec.Sweep, dict[int, int | None]]:
-    """A sweep, and what its query is to say of the rows of a table, by their ids."""
+    """A sweep, and the expected result of its query for each row of a table, by id."""
     fields = ["hidden_size=64:4096:64", "num_hidden_layers=1:48", "tie_word_embeddings=true,false"]
-    grid = archspec.sweep("LlamaForCausalLM", fields)
+    grid = archspec.sweep(LLAMA, fields)
     wanted: dict[int, int | None] = dict.fromkeys(range(1, 11))
     for key, row in KNOWN.items():
         point = dict(zip((axis.name for axis in grid.subject.axes), row, strict=True))
-        wanted[key] = archspec.load("LlamaForCausalLM", set=point).params
+        wanted[key] = archspec.load(LLAMA, set=point).params
     return grid, wanted
 
 
-def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
+def test_the_query_over_a_table_is_null_for_other_rows() -> None:
     import duckdb
 
     grid, wanted = over_a_table()
-    with duckdb.connect() as own:  # the tables of the default connection are everybody's
+    with duckdb.connect() as own:  # the default connection is shared
         assert dict(own.sql(f"SELECT id, params FROM ({grid.sql(table=SHAPES)})").fetchall()) == wanted
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("ansi", ["true", "false"], ids=["ansi", "lenient"])
-def test_so_does_sparks(spark: Any, ansi: str) -> None:
+def test_the_query_of_spark_over_a_table(spark: Any, ansi: str) -> None:
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     grid, wanted = over_a_table()
     found = spark.sql(f"SELECT id, params FROM ({grid.sql('spark', SHAPES)})").collect()
@@ -119,7 +116,7 @@ def test_spark_gives_the_rows(spark: Any, ansi: str) -> None:
         assert found == plain(list(grid.rows())), (architecture, fields)
 
 
-PARTITIONED = archspec.sweep("LlamaForCausalLM", ["hidden_size=64:2048:32", "num_hidden_layers=1:8"])
+PARTITIONED = archspec.sweep(LLAMA, ["hidden_size=64:2048:32", "num_hidden_layers=1:8"])
 
 
 def test_duckdb_writes_a_partitioned_sweep(tmp_path: Path) -> None:
