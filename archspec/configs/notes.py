@@ -12,7 +12,7 @@ from archspec.errors import ArchspecError, ConfigError, Problem
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
 from archspec.specs.search_path import is_own
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import Any
 
 _VERSION = TRANSFORMERS_VERSION.rpartition(".")[0]
 _NO_FIELDS = ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "auto_map")
@@ -157,21 +157,8 @@ def is_one_slip(name: str, other: str) -> bool:
     return swapped or one[1:] == two[1:] or one[1:] == two or one == two[1:]
 
 
-class _Part(NamedTuple):
-    """A config or a sub-config; the values of one that is not ``given`` are defaults."""
-
-    path: str
-    scope: Scope
-    given: bool
-
-
-class _Unread(NamedTuple):
-    """A size under a name that is not read, and the default of the path that is read."""
-
-    name: str
-    value: int
-    path: str
-    default: object
+_Part = tuple[str, Scope, bool]  # the path of a config or sub-config, and if the user's config gives it
+_Unread = tuple[str, int, str, object]  # a size that is not read, and the path that is read, with its default
 
 
 def check_sizes(scope: Scope) -> None:
@@ -179,25 +166,24 @@ def check_sizes(scope: Scope) -> None:
 
     Errors: :class:`ConfigError`, with the fields that are not read, and those that are.
     """
-    parts = (part.scope for part in _parts(scope) if part.given)
-    found = ((inner, list(_unread_sizes(inner))) for inner in parts)
+    found = [(inner, [*_unread_sizes(inner)]) for _, inner, given in _parts(scope) if given]
     if problems := [_problem(inner, unread) for inner, unread in found if any(map(_has_known_name, unread))]:
         raise ConfigError(problems)
 
 
-def _has_known_name(one: _Unread) -> bool:
-    return one.name in _SYNONYMS or one.path.rpartition(".")[2] in _SYNONYMS
+def _has_known_name(unread: _Unread) -> bool:
+    return unread[0] in _SYNONYMS or unread[2].rpartition(".")[2] in _SYNONYMS
 
 
 def _problem(inner: Scope, unread: list[_Unread]) -> Problem:
     path, model_type = inner.origin.path, inner.spec.model_type
-    names = ", ".join(one.name for one in unread)
-    defaults = ", ".join(f"{path}{one.path} = {one.default}" for one in unread)
+    names = ", ".join(name for name, *_ in unread)
+    defaults = ", ".join(f"{path}{read} = {default}" for _, _, read, default in unread)
+    settings = ",".join(f"{path}{read}={value}" for _, value, read, _ in unread)
     verb = "is" if len(unread) == 1 else "are"
-    settings = ",".join(f"{path}{one.path}={one.value}" for one in unread)
     message = f"{names} {verb} not read: {model_type} would use the default {defaults}"
-    problem = inner.origin.problem(unread[0].name, message, f"pass --set {settings}")
-    return problem._replace(message=problem.message.replace(f"{path}{unread[0].name}: ", "", 1))
+    problem = inner.origin.problem(unread[0][0], message, f"pass --set {settings}")
+    return problem._replace(message=problem.message.replace(f"{path}{unread[0][0]}: ", "", 1))
 
 
 def _unread_sizes(scope: Scope) -> Iterator[_Unread]:
@@ -206,13 +192,10 @@ def _unread_sizes(scope: Scope) -> Iterator[_Unread]:
         if name in known or not is_size(name, value):
             continue
         whole, *inner = _parts(scope)
-        readers = (
-            [whole] if _same_size(scope, name) else [one for one in inner if _same_size(one.scope, name)]
-        )
-        defaults = [_default(one, name, value) for one in readers]
-        found = [one for one in defaults if one is not None]
-        if found and len(found) == len(defaults) and not _is_exported(scope.spec.model_type, name, False):
-            yield min(found, key=lambda one: not re.search(_TEXT, one.path))
+        readers = [whole] if _same_size(scope, name) else [one for one in inner if _same_size(one[1], name)]
+        found = [_default(*one, name, value) for one in readers]
+        if found and None not in found and not _is_exported(scope.spec.model_type, name, False):
+            yield min(filter(None, found), key=lambda one: not re.search(_TEXT, one[2]))
 
 
 def _same_size(scope: Scope, name: str) -> list[str]:
@@ -225,20 +208,20 @@ def _same_size(scope: Scope, name: str) -> list[str]:
     return [one for one in synonyms if one in fields] or [*slips]
 
 
-def _default(part: _Part, name: str, value: int) -> _Unread | None:
+def _default(path: str, scope: Scope, given: bool, name: str, value: int) -> _Unread | None:
     """The default that is used in place of a size; None if the config gives the size, or it is the same."""
-    scope, fields = part.scope, _same_size(part.scope, name)
-    if part.given and any(scope.raw.get(field) is not None for field in fields):
+    fields = _same_size(scope, name)
+    if given and any(scope.raw.get(field) is not None for field in fields):
         return None
     try:
         values = [scope.get(field) for field in fields]
     except ArchspecError:
         return None
-    return None if value in values else _Unread(name, value, part.path + fields[0], values[0])
+    return None if value in values else (name, value, path + fields[0], values[0])
 
 
 def _parts(scope: Scope, path: str = "", given: bool = True) -> Iterator[_Part]:
-    yield _Part(path, scope, given)
+    yield path, scope, given
     for name, part in scope.parts().items():
         is_written = any(isinstance(scope.raw.get(one), Mapping) for one in (name, f"{name}_dict"))
         is_written = is_written or (scope.flattened and scope.spec.flat == name)

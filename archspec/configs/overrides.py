@@ -13,7 +13,7 @@ from archspec.errors import ConfigError, Place, Source, did_you_mean
 from archspec.language.values import describe, fits, union
 from archspec.specs.exported import config_fields, former_fields
 from archspec.specs.records import Spec
-from archspec.typing_light import Any, NamedTuple, NoReturn
+from archspec.typing_light import Any, NoReturn
 
 _PATH = r"[A-Za-z_]\w*(?:\.[\w\-]+)*$"
 _SETTING = r"\s*" + _PATH.removesuffix("$") + r"\s*=(?!=)"
@@ -170,16 +170,7 @@ def write_overrides(raw: dict[str, Any], overrides: Mapping[str, Any], origin: O
     return frozenset(opened)
 
 
-class _Target(NamedTuple):
-    """The innermost sub-config on an override's path, the names left of the path there, and their effect.
-
-    ``effect`` is `counts`, `costs`, `bytes`, `class`, `computed` (transformers sets the field), `part` (a
-    field of the sub-config ``spec.flat``), `idle` (a field of transformers that no count reads) or `unknown`.
-    """
-
-    scope: Scope
-    names: list[str]
-    effect: str
+_Target = tuple[Scope, list[str], str]  # the innermost sub-config, the names left there, and their effect
 
 
 def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig) -> None:
@@ -188,7 +179,7 @@ def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig) -> 
     Errors: :class:`ConfigError`, with all problems at once, for a name that neither the spec nor transformers
     has, for a field that transformers sets itself, and for an invalid value of a field that no count reads.
     """
-    found = ((path, _fault(target, path)) for path, target in _targets(spec, overrides, config))
+    found = ((path, _fault(*target, path)) for path, target in _targets(spec, overrides, config))
     if problems := [config.origin.problem(path, *fault) for path, fault in found if fault]:
         raise ConfigError(problems)
 
@@ -217,8 +208,8 @@ def idle_fields(spec: Spec, paths: Iterable[str], config: RawConfig) -> dict[str
 def override_notes(spec: Spec, paths: Sequence[str], config: RawConfig) -> dict[str, str]:
     """Return a sentence for each override that does not change the number of parameters."""
     found = idle_fields(spec, paths, config)
-    for path, target in _targets(spec, paths, config):
-        if more := _CHANGED.get(target.effect):
+    for path, (_, _, effect) in _targets(spec, paths, config):
+        if more := _CHANGED.get(effect):
             found[path] = f"{path} does not change the number of parameters; {more}"
     return found
 
@@ -229,6 +220,11 @@ def _targets(spec: Spec, paths: Iterable[str], config: RawConfig) -> Iterator[tu
 
 
 def _target(scope: Scope, path: str, names: list[str]) -> _Target:
+    """Find the field of an override and its effect.
+
+    That is `counts`, `costs`, `bytes`, `class`, `computed` (transformers sets the field), `part` (a field of
+    the sub-config ``spec.flat``), `idle` (a field of transformers that no count reads) or `unknown`.
+    """
     name, spec = scope.canonical(names[0]), scope.spec
     if len(names) > 1 and name in spec.fields and isinstance(value := scope.get(name), SubConfig):
         return _target(value.scope, path, names[1:])
@@ -244,7 +240,7 @@ def _target(scope: Scope, path: str, names: list[str]) -> _Target:
         effect = "part"
     else:
         effect = "idle" if names[0] in _field_kinds(scope) else "unknown"
-    return _Target(scope, names, effect)
+    return scope, names, effect
 
 
 def _field_kinds(scope: Scope) -> dict[str, str]:
@@ -261,9 +257,8 @@ def _flat_part(scope: Scope) -> Scope | None:
     return part.scope if isinstance(part, SubConfig) else None
 
 
-def _fault(target: _Target, path: str) -> tuple[str, str] | None:
+def _fault(scope: Scope, names: list[str], effect: str, path: str) -> tuple[str, str] | None:
     """A message and a help line for an invalid override; None for a valid one."""
-    scope, names, effect = target
     spec, name = scope.spec, scope.canonical(names[0])
     if effect == "computed":
         return f"transformers sets {name} of {spec.model_type} itself", "leave it out"

@@ -22,7 +22,6 @@ _HELP = (
     "give a config.json, a folder that holds one, a hub id org/name, a dict, a dataclass with the fields, "
     "or a transformers config"
 )
-_CACHED_HELP = "give the path of a config.json; configs that were downloaded before are read from the cache"
 _HUB_ID = r"(?![./~])[\w.\-]+/[\w.\-]+(?<!\.json)$"
 QUANTIZATION_FILES = {  # next to config.json, by older tools: the quantization method of each
     "hf_quant_config.json": "modelopt",
@@ -75,14 +74,11 @@ def _read_path(path: str) -> RawConfig:
     if "\0" in path or not path.strip():
         raise ConfigError(f"{path!r} is not a path", help=_HELP)
     path = os.path.expanduser(path)
-    try:
-        if os.path.isdir(path):
-            return _with_quantization(_read_file(_file_in_folder(path)), path)
-        if os.path.lexists(path):  # also a broken link: opening it gives the reason
-            found, (folder, name) = _read_file(path), os.path.split(path)
-            return _with_quantization(found, folder) if name == "config.json" else found
-    except ValueError as error:
-        raise ConfigError(f"{_printable(path)}: {error}", help=_HELP) from None
+    if os.path.isdir(path):
+        return _with_quantization(_read_file(_file_in_folder(path)), path)
+    if os.path.lexists(path):  # also a broken link: opening it gives the reason
+        found, (folder, name) = _read_file(path), os.path.split(path)
+        return _with_quantization(found, folder) if name == "config.json" else found
     if not re.match(_HUB_ID, path):
         raise _missing_file(path)
     file = _fetch(path)
@@ -126,7 +122,8 @@ def _fetch(name: str) -> str:
         detail = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         detail = "the cache has no such config, and the hub cannot be reached" if offline else detail
         message = f"{name}: there is no such file or folder, and the hub does not give {name}: {detail}"
-        raise ConfigError(message, help=_CACHED_HELP) from None
+        help_ = "give the path of a config.json; configs that were downloaded before are read from the cache"
+        raise ConfigError(message, help=help_) from None
     if not _is_quantized(_read_file(path).raw):
         for file in QUANTIZATION_FILES:
             with suppress(Exception):  # most ids have no such file
@@ -157,12 +154,6 @@ def _file_in_folder(path: str) -> str:
 
 
 def _missing_file(path: str) -> ConfigError:
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):  # file names hold no such characters
-        pass
-    except OSError as error:
-        return ConfigError(f"{_printable(path)}: {error.strerror}")
     folder, name = os.path.split(path)
     near = nearest_names(name, os.listdir(folder or ".")) if name and os.path.isdir(folder or ".") else []
     help_ = f"did you mean {' or '.join(near)}?" if near else _HELP
@@ -181,17 +172,14 @@ def _read_file(path: str) -> RawConfig:
         with open(path, "rb") as file:
             return _parse(name, file.read(MAX_BYTES + 1))
     except OSError as error:
-        raise ConfigError(f"{name}: {error.strerror or error}") from None
+        raise ConfigError(f"{name}: {error.strerror}") from None
 
 
 def read_stdin() -> RawConfig:
     """Return the JSON object on the standard input. Errors: :class:`ConfigError` with line and column."""
     if sys.stdin is None:
         raise ConfigError("<stdin>: the standard input is closed", help="pipe a config.json into it")
-    try:
-        return _parse("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
-    except OSError as error:
-        raise ConfigError(f"<stdin>: {error.strerror or error}") from None
+    return _parse("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
 
 
 def _parse(name: str, data: bytes) -> RawConfig:
