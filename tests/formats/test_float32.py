@@ -8,30 +8,19 @@ from typing import Any
 import pytest
 
 import archspec
+from archspec.configs.overrides import parse_settings
 from archspec.formats.scheme import kept_in_float32
 from archspec.specs.library import shipped
 
+SIZES = """vocab_size=64, hidden_size=32, intermediate_size=48, moe_intermediate_size=16, num_hidden_layers=3,
+first_k_dense_replace=1, num_attention_heads=2, num_key_value_heads=2, n_routed_experts=8, n_group=2,
+topk_group=1, num_experts_per_tok=2, q_lora_rank=8, kv_lora_rank=8, qk_nope_head_dim=8, qk_rope_head_dim=8,
+v_head_dim=8"""
 TINY: dict[str, Any] = {
     "model_type": "deepseek_v3",
     "architectures": ["DeepseekV3ForCausalLM"],
     "dtype": "bfloat16",
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "moe_intermediate_size": 16,
-    "num_hidden_layers": 3,
-    "first_k_dense_replace": 1,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 2,
-    "n_routed_experts": 8,
-    "n_group": 2,
-    "topk_group": 1,
-    "num_experts_per_tok": 2,
-    "q_lora_rank": 8,
-    "kv_lora_rank": 8,
-    "qk_nope_head_dim": 8,
-    "qk_rope_head_dim": 8,
-    "v_head_dim": 8,
+    **parse_settings([SIZES]),
 }
 ROUTERS = 2 * 8 * 32  # parameters of the two routers
 

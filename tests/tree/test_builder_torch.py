@@ -106,16 +106,9 @@ architectures:
     bridge: Linear(image_config.hidden_size, text_config.hidden_size)
 """
     small = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2}
-    texts = (
-        {
-            "model_type": "llama",
-            "hidden_size": 8,
-            "num_attention_heads": 2,
-            "num_hidden_layers": 1,
-            "vocab_size": 20,
-        },
-        {"model_type": "gpt2", "n_embd": 8, "n_head": 2, "n_layer": 1, "vocab_size": 20, "n_positions": 9},
-    )
+    llama = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 20}
+    gpt2 = {"n_embd": 8, "n_head": 2, "n_layer": 1, "vocab_size": 20, "n_positions": 9}
+    texts = ({"model_type": "llama", **llama}, {"model_type": "gpt2", **gpt2})
     for number, text in enumerate(texts):
         settings = {key: value for key, value in text.items() if key != "model_type"}
         config = transformers.AutoConfig.for_model(text["model_type"], **settings)
@@ -218,54 +211,9 @@ architectures:
     assert says(spec, tie_word_embeddings=tied) == built(build)
 
 
-def test_ties_in_a_loop(says: Says) -> None:
-    """Deformable DETR's box heads are one head under many names; Zamba2 shares whole blocks."""
-    from torch import nn
-
-    spec = """
-config: {n: 4, blocks: 2}
-modules:
-  ToyHead:
-    layers: Linear(3, 3) for _ in range(2)
-  ToyLayer:
-    shared: ToyHead()
-    own: Linear(2, 2, bias=False)
-architectures:
-  Toy:
-    decoder:
-      boxes: ToyHead() for _ in range(n)
-    boxes: ToyHead() for _ in range(n)
-    layers: ToyLayer() for _ in range(n)
-    alias:
-      boxes.{i}: boxes.{0} for i in range(1, n)
-      decoder.boxes: boxes
-      layers.{i}.shared: layers.{i % blocks}.shared for i in range(blocks, n)
-"""
-
-    def build() -> Any:
-        def head() -> Any:
-            return module(layers=nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)]))
-
-        box, kept = head(), [head() for _ in range(2)]
-        layers = [module(shared=kept[i % 2], own=nn.Linear(2, 2, bias=False)) for i in range(4)]
-        boxes = [nn.ModuleList([box] * 4) for _ in range(2)]
-        return module(decoder=module(boxes=boxes[0]), boxes=boxes[1], layers=nn.ModuleList(layers))
-
-    assert says(spec) == built(build)
-
-
 def test_weight_norm(says: Says) -> None:
     from torch import nn
-    from transformers.models.wav2vec2 import modeling_wav2vec2 as wav2vec2
 
-    spec = """
-config: {size: 32, kernel: 128, groups: 16}
-architectures:
-  Toy:
-    conv: weight_norm(Conv1d(size, size, kernel, groups=groups), name="weight", dim=2)
-"""
-    config = wav2vec2.Wav2Vec2Config(hidden_size=32)
-    assert says(spec) == built(lambda: wav2vec2.Wav2Vec2PositionalConvEmbedding(config))
     spec = "config: {out: 4}\narchitectures:\n  Toy:\n    conv: weight_norm(Conv1d(2, out, 3))\n"
     assert says(spec) == built(lambda: module(conv=nn.utils.parametrizations.weight_norm(nn.Conv1d(2, 4, 3))))
     with pytest.raises(archspec.ArchspecError, match="weight has 0 rows"):
@@ -314,32 +262,3 @@ architectures:
         "d": nn.ModuleDict({"x": nn.Linear(1, 2), "y": nn.Linear(1, 3)}),
     }
     assert says(spec) == built(lambda: module(**parts))
-
-
-@pytest.mark.parametrize("downsamples", [[True] * 4, [False, True, False, True], [False] * 4])
-def test_several_modules_a_turn(says: Says, downsamples: list[bool]) -> None:
-    """SwiftFormer's network: a stage, and an embedding after it if the next stage differs in size."""
-    from torch import nn
-
-    spec = """
-config: {embed_dims: [4, 4, 6, 8], downsamples: [true, true, true, true]}
-modules:
-  ToyStage(i):
-    mix: Linear(embed_dims[i], embed_dims[i])
-  ToyEmbeddings(i):
-    proj: Conv2d(embed_dims[i], embed_dims[i + 1], 3)
-architectures:
-  Toy:
-    where:
-      last: len(embed_dims) - 1
-    network: >-
-      part for i in range(last + 1) for part in
-      [ToyStage(i)] +
-      ([ToyEmbeddings(i)] if i < last and (downsamples[i] or embed_dims[i] != embed_dims[i + 1]) else [])
-"""
-    sizes, network = [4, 4, 6, 8], []
-    for i, size in enumerate(sizes):
-        network.append(module(mix=nn.Linear(size, size)))
-        if i < 3 and (downsamples[i] or size != sizes[i + 1]):
-            network.append(module(proj=nn.Conv2d(size, sizes[i + 1], 3)))
-    assert says(spec, downsamples=downsamples) == built(lambda: module(network=nn.ModuleList(network)))
