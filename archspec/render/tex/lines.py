@@ -47,10 +47,17 @@ _WIDE = {"m": 1.8, "w": 1.5, "M": 2.1, "N": 1.85}
 
 
 class Line(NamedTuple):
-    """A line of a formula and its indentation."""
+    """A line of a formula, its indentation, and the depth of its last bracket; ``starts`` a new line."""
 
     depth: int
     text: str
+    level: int = 0
+    starts: bool = False
+
+    @property
+    def width(self) -> float:
+        """The approximate width when typeset."""
+        return self.depth * INDENT + width(self.text)
 
 
 def check_width(most: float | None) -> None:
@@ -86,74 +93,50 @@ def break_lines(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float 
     text = printer.terms(terms)
     if most is None or width(text) <= most:
         return [Line(0, text)]
-    lines = _Lines(printer, most)
-    lines.sum(terms, 0, "")
-    return [*lines.done, lines.line]
+    first, *pieces = _pieces(printer, terms, most)
+    lines = [first]
+    for piece in pieces:
+        line = lines[-1]
+        space = "" if piece.text.startswith(_DOT) else " "
+        joined = Line(line.depth, f"{line.text}{space}{piece.text}")
+        if line.level <= piece.level and not piece.starts and joined.width <= most:
+            lines[-1] = joined._replace(level=piece.level)
+        else:
+            lines.append(piece._replace(depth=piece.level, text=piece.text.removeprefix(_DOT)))
+    return lines
 
 
-class _Lines:
-    """Lines of a sum: a term longer than a line is broken within its last bracket.
+def _pieces(
+    printer: TexPrinter, terms: Sequence[Any], most: float, level: int = 0, tail: str = ""
+) -> list[Line]:
+    """The parts between which a sum may be broken; a long term is broken within its last bracket, or at dots.
 
-    A long term that ends in a bracket is on its own line.
+    ``tail`` are the brackets that close after the last term.
     """
-
-    def __init__(self, printer: TexPrinter, most: float) -> None:
-        self.printer, self.most = printer, most
-        self.done: list[Line] = []
-        self.line = Line(0, "")
-
-    def sum(self, terms: Sequence[Any], depth: int, tail: str) -> None:
-        """Add terms; ``tail`` are the brackets that close after the last of them."""
-        full = False  # the line takes no more terms
-        for index, term in enumerate(terms):
-            negative = product(term).negative
-            sign = "-" if negative else "+"
-            lead = f" {sign} " if index else "-" if negative else ""
-            close = tail if index == len(terms) - 1 else ""
-            text = self.printer._print(term).removeprefix("-") + close
-            alone = _ends_in_bracket(term) and width(text) > self.most / 2
-            if index and (full or alone or not self.fits(lead + text)):
-                self.done.append(self.line)
-                self.line, lead = Line(depth, ""), f"{sign} "
-            elif depth and not self.fits(lead + text) and width(text) + depth * INDENT <= self.most:
-                self.done.append(self.line)  # better after the bracket than within the next one
-                self.line = Line(depth, "")
-            lines = len(self.done)
-            if self.fits(lead + text) or not self.split(term, lead, depth, close):
-                self.put(lead + text)
-            full = alone or len(self.done) > lines
-
-    def split(self, term: Any, lead: str, depth: int, tail: str) -> bool:
-        """Add a term with its last bracket broken; return False for a term without one."""
-        if not _ends_in_bracket(term):
-            return False
-        *front, inner = product(term).over
-        size = bracket_size(self.printer._print(inner))
-        before = self.printer.factors(front) + self.printer.separator(front[-1], inner) if front else ""
-        self.put(f"{lead}{before}{size}(")
-        close = f"{size[:-1]}r)" if size else ")"
-        self.sum(sort_terms(inner.args), depth + 1, close + tail)
-        return True
-
-    def put(self, text: str) -> None:
-        """Add text; if it is too long for a line, break it at the dots of its products."""
-        for index, factor in enumerate(_factors(text)):
-            if index and not self.fits(factor):
-                self.done.append(self.line)
-                self.line = Line(self.line.depth or 1, factor.lstrip())
-            else:
-                self.line = self.line._replace(text=self.line.text + factor)
-
-    def fits(self, text: str) -> bool:
-        return self.line.depth * INDENT + width(self.line.text + text) <= self.most
+    found: list[Line] = []
+    for index, term in enumerate(terms):
+        negative, over, under = product(term)
+        sign = ("- " if index else "-") if negative else "+ " if index else ""
+        close = tail if index == len(terms) - 1 else ""
+        text = printer._print(term).removeprefix("-")
+        if level * INDENT + width(sign + text + close) <= most:
+            found.append(Line(level, sign + text + close, level))
+        elif over[-1].is_Add and not under:
+            *front, inner = over
+            size = bracket_size(printer._print(inner))
+            before = printer.factors(front) + printer.separator(front[-1], inner) if front else ""
+            end = (f"{size[:-1]}r)" if size else ")") + close
+            first, *others = _pieces(printer, sort_terms(inner.args), most, level + 1, end)
+            head = Line(level, f"{sign}{before}{size}(", level, starts=bool(index))
+            joined = head._replace(text=head.text + first.text)
+            found += [joined, *others] if joined.width <= most else [head, first, *others]
+        else:
+            first, *others = _split_at_dots(sign + text + close)
+            found += [Line(level, first, level), *(Line(level + 1, other, level + 1) for other in others)]
+    return found
 
 
-def _ends_in_bracket(term: Any) -> bool:
-    _, over, under = product(term)
-    return bool(over[-1].is_Add and not under)
-
-
-def _factors(text: str) -> list[str]:
+def _split_at_dots(text: str) -> list[str]:
     r"""LaTeX split before each `\cdot` outside of braces."""
     first, *others = text.split(_DOT)
     found = [first]
