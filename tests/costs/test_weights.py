@@ -168,7 +168,7 @@ def test_fp8_is_what_transformers_makes(
         weight_block_size=list(blocks),
         **({"modules_to_not_convert": skipped} if skipped else {}),
     )
-    if not tensors:  # GPT-2's are no nn.Linear
+    if not tensors:  # GPT-2 has Conv1D layers, and its lm_head is tied
         with pytest.raises(ArchspecError, match="none of the weights"):
             _ = found.table
         return

@@ -74,6 +74,14 @@ def test_the_gallery_shows_the_dozen() -> None:
     assert re.findall(r"^\$ archspec formula (\w+) --standalone$", page, re.MULTILINE) == FAMILIES
 
 
+def test_long_names_are_broken_at_dots() -> None:
+    formula = archspec.formula("EfficientNetModel")
+    lines = formula.latex(env="align*", width=69).splitlines()[1:-1]
+    joined = "".join(re.sub(r"\\\\$|&|\\quad", "", line) for line in lines).split("=", 1)[1]
+    assert "".join(joined.split()) == "".join(formula.latex().split())
+    assert max(width(line) for line in lines) < 90
+
+
 @pytest.mark.parametrize("architecture", FAMILIES)
 def test_lines_keep_within_their_width_and_are_the_whole_formula(architecture: str) -> None:
     formula = archspec.formula(architecture)

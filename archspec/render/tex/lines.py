@@ -102,7 +102,7 @@ def break_lines(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float 
         if line.level <= piece.level and not piece.starts and joined.width <= most:
             lines[-1] = joined._replace(level=piece.level)
         else:
-            lines.append(piece._replace(depth=piece.level, text=piece.text.removeprefix(_DOT)))
+            lines.append(piece._replace(text=piece.text.lstrip()))
     return lines
 
 
@@ -119,30 +119,28 @@ def _pieces(
         sign = ("- " if index else "-") if negative else "+ " if index else ""
         close = tail if index == len(terms) - 1 else ""
         text = printer._print(term).removeprefix("-")
-        if level * INDENT + width(sign + text + close) <= most:
-            found.append(Line(level, sign + text + close, level))
-        elif over[-1].is_Add and not under:
-            *front, inner = over
-            size = bracket_size(printer._print(inner))
-            before = printer.factors(front) + printer.separator(front[-1], inner) if front else ""
-            end = (f"{size[:-1]}r)" if size else ")") + close
-            first, *others = _pieces(printer, sort_terms(inner.args), most, level + 1, end)
-            head = Line(level, f"{sign}{before}{size}(", level, starts=bool(index))
-            joined = head._replace(text=head.text + first.text)
-            found += [joined, *others] if joined.width <= most else [head, first, *others]
-        else:
-            first, *others = _split_at_dots(sign + text + close)
-            found += [Line(level, first, level), *(Line(level + 1, other, level + 1) for other in others)]
+        whole = Line(level, sign + text + close, level)
+        if whole.width <= most or not over[-1].is_Add or under:
+            found += _split(whole, most)
+            continue
+        *front, inner = over
+        size = bracket_size(printer._print(inner))
+        before = printer.factors(front) + printer.separator(front[-1], inner) if front else ""
+        end = (f"{size[:-1]}r)" if size else ")") + close
+        first, *others = _pieces(printer, sort_terms(inner.args), most, level + 1, end)
+        head = Line(level, f"{sign}{before}{size}(", level, starts=bool(index))
+        joined = head._replace(text=head.text + first.text)
+        found += [joined, *others] if joined.width <= most else [*_split(head, most), first, *others]
     return found
 
 
-def _split_at_dots(text: str) -> list[str]:
-    r"""LaTeX split before each `\cdot` outside of braces."""
-    first, *others = text.split(_DOT)
+def _split(line: Line, most: float) -> list[Line]:
+    r"""A line that is too wide, split before each `\cdot` outside of braces."""
+    first, *others = line.text.split(_DOT) if line.width > most else [line.text]
     found = [first]
     for part in others:
         if found[-1].count("{") == found[-1].count("}"):
             found.append(_DOT + part)
         else:
             found[-1] += _DOT + part
-    return found
+    return [line._replace(text=found[0]), *(Line(line.depth + 1, one, line.level) for one in found[1:])]
