@@ -45,25 +45,9 @@ class Counts(OfModel, Report):
     ``quantities`` has the counts by name, ``depth`` limits the levels of ``modules``.
 
     >>> import archspec
-    >>> print(archspec.load({"model_type": "bert"}).counts(dtype="bf16", depth=1))
-    architecture           BertModel
-    model type             bert
-    params                 109,482,240
-    trainable              109,482,240
-    active                 109,482,240
-    active without lookup  85,646,592
-    embedding              23,835,648
-    non-embedding          85,646,592
-    persistent buffers     0
-    bytes in bf16          218,964,480  (208.8 MiB)
-    transformers           5.24.0 (the version that the specs describe)
-    <BLANKLINE>
-    module          params   share  each
-    embeddings  23,837,184  21.77%
-    encoder     85,054,464  77.69%
-    pooler         590,592   0.54%
-    <BLANKLINE>
-    note: neither the config nor you name a class: BertModel is counted, without any head
+    >>> counts = archspec.load({"model_type": "bert"}).counts(dtype="bf16", depth=1)
+    >>> counts.architecture, counts.params, counts.bytes
+    ('BertModel', 109482240, 218964480)
     """
 
     _quantities = {  # noqa: RUF012

@@ -180,21 +180,8 @@ class Training(TrainingStep, OfModel, Report):
 
     >>> import archspec
     >>> step = archspec.load("GPT2LMHeadModel").training(batch=1, tokens=1024, checkpointing=True)
-    >>> print(step.text().partition("\\n\\n")[2])
-    part                 dtype     share             bytes
-    weights              bfloat16              248,879,616   237.4 MiB
-    gradients            bfloat16              248,879,616   237.4 MiB
-    copy of the weights  float32               497,759,232   474.7 MiB
-    momentum             float32               497,759,232   474.7 MiB
-    variance             float32               497,759,232   474.7 MiB
-    activations          bfloat16              228,683,788   218.1 MiB
-    recomputed           bfloat16               45,678,616    43.6 MiB
-    total                                 >= 2,265,399,332  >= 2.1 GiB
-    the loss has 205,860,876 bytes of the activations
-    lower bound; excluded are:
-      inputs and buffers
-      temporary tensors of the backward pass and the optimizer step
-      memory that CUDA and its allocator reserve
+    >>> step.parts[-1], step.loss_bytes
+    (Row(name='recomputed', dtype='bfloat16', elements=None, shared_by=1, bytes=45678616), 205860876)
     """
 
     model_type: str = fact("transformers' model type", lambda s: s.scope.spec.model_type, title="model type")

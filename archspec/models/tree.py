@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from archspec.arguments import checked
-from archspec.models.report import OfModel, Record, data_of, fact
+from archspec.models.report import OfModel, Record, Report, data_of, fact
 from archspec.render.html import module_rows, modules_html
-from archspec.reports import Table, plain
+from archspec.reports import Block, Table, plain
 from archspec.tree.outline import Item, checked_depth
 from archspec.typing_light import Any
 
@@ -42,7 +44,7 @@ class Tensors(OfModel):
     tensors: list[Tensor] = fact("the tensors", lambda model: model.tensors())
 
 
-class Tree:
+class Tree(Report):
     """The modules of a model with their parameters, identical layers folded; :attr:`archspec.Model.tree`.
 
     ``root`` is the model as :class:`archspec.tree.outline.Item`. A ``depth`` leaves out the levels below it.
@@ -69,6 +71,10 @@ class Tree:
         caption = "params: of all copies of a layer; each: of one of them"
         return Table("module|>params|>share|>each|", listed, caption=caption)
 
+    def blocks(self) -> Iterator[Block]:
+        """Yield the table of all levels."""
+        yield self.table()
+
     @checked()
     def text(self, depth: int | None = None) -> str:
         """Return the text that `archspec tree` prints into a pipe."""
@@ -83,11 +89,6 @@ class Tree:
     def as_json(self, depth: int | None = None) -> dict[str, Any]:
         """Return plain data, as `archspec tree --json` prints it."""
         return data_of(Module, _cut(self.root, checked_depth(depth)))
-
-    def __str__(self) -> str:
-        return self.text()
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return self.html()

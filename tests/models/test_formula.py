@@ -1,4 +1,4 @@
-"""A formula at other fields: its numbers are those of `archspec count --set`, whatever field is set."""
+"""A formula at other fields gives the numbers of `archspec count --set`, whatever field is set."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ def test_assumptions_are_simultaneous() -> None:
     assert doubled.symbols["q_lora_rank"] == 1536
 
 
-def test_assumptions_one_after_the_other_are_of_what_the_first_left() -> None:
+def test_successive_assumptions_apply_to_the_result_of_the_first() -> None:
     formula = archspec.formula("GPT2Model").assume(n_inner="4*n_embd")
     at_once = archspec.formula("GPT2Model").assume(n_inner="256*n_head", n_embd="64*n_head")
-    assert formula.assume(n_embd="64*n_head").expr == at_once.expr
-    assert "n_head" not in formula.assume(n_embd="64*n_head").unused
+    later = formula.assume(n_embd="64*n_head")
+    assert later.expr == at_once.expr and "n_head" not in later.unused
     with pytest.raises(FormulaError, match="n_inner is already replaced"):
         formula.assume(n_inner="3*n_embd")
 
