@@ -110,10 +110,8 @@ def axis(name: str, values: Any) -> Axis:
     found = Axis(name, values, isinstance(values, range) or all(type(value) is int for value in values))
     low, high = found.bounds
     if found.numeric and (high - low >= MAX_VALUE or max(-low, high) > MAX_VALUE):
-        reached = described(high if high >= -low else low)
-        raise SweepError(
-            f"{name} reaches {reached}, beyond 64 bits", help=f"sweep values up to {MAX_VALUE:,}"
-        )
+        message = f"{name} ranges from {described(low)} to {described(high)}, beyond 64 bits"
+        raise SweepError(message, help="sweep a shorter range of smaller values")
     return found
 
 
