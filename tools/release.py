@@ -1,9 +1,9 @@
-"""`python -m tools.release` writes what is generated from the specs; `--check` only reports what is stale.
+"""`python -m tools.release` writes what is generated from specs and tables; `--check` reports stale files.
 
-It writes the compiled specs with their index, the JSON Schema of spec files, and the parameters of public
-functions (tools/signatures.py). With `--transformers` it also writes what is read from the installed
-transformers, its model types, parallelism plans and losses, which takes minutes. `archspec verify --coverage`
-and `archspec verify --costs --coverage` write the records of verification.
+It writes the compiled specs with their index, the JSON Schema of spec files, the tables of the page, and the
+parameters of public functions. With `--transformers` it also writes what is read from the installed
+transformers. `archspec verify --coverage` and `archspec verify --costs --coverage` write the records of
+verification.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from archspec.errors import SpecError
 from archspec.linting import schema
 from archspec.specs.files import COMPILED, compiled_text
 from archspec.specs.library import Library, shipped
-from tools.signatures import write_signatures
+from tools.signatures import stale_declarations
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,33 +32,37 @@ def compiled_specs(library: Library) -> str:
 
 def outputs() -> dict[Path, str]:
     """Return the text of each generated file."""
+    from tools.page_tables import PATH, page_tables  # not when a wheel is built, without SymPy
+
     return {
         Path(shipped().folder) / COMPILED: compiled_specs(shipped()),
         ROOT / "docs" / "spec.schema.json": schema.text(),
+        PATH: page_tables(),
     }
 
 
 def main(arguments: list[str]) -> int:
     """Write the generated files; with --check, write nothing and return 1 if a file is stale."""
+    check = "--check" in arguments
     stale = {
         path: text
         for path, text in outputs().items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
     }
-    for path, text in stale.items():
-        if "--check" in arguments:
-            print(f"{path.relative_to(ROOT)} is stale: run python -m tools.release")
-        else:
+    declarations = stale_declarations()
+    for path, text in {**stale, **declarations}.items():
+        if not check:
             path.write_text(text, encoding="utf-8")
-            print(f"{path.relative_to(ROOT)} written")
-    if "--check" not in arguments and (changed := write_signatures()):
-        subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", *changed], check=True)
+        message = "is stale: run python -m tools.release" if check else "written"
+        print(f"{path.relative_to(ROOT)} {message}")
+    if declarations and not check:
+        subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", *declarations], check=True)
     if "--transformers" in arguments:
-        from tools import exported, losses, plans
+        from tools.from_transformers import WRITERS
 
-        for tool in (exported, plans, losses):
-            tool.main([])
-    return int("--check" in arguments and bool(stale))
+        for write in WRITERS.values():
+            write()
+    return int(check and bool(stale or declarations))
 
 
 if __name__ == "__main__":

@@ -20,15 +20,16 @@ _AXES = re.compile(r'(    # axes of "(\w+)"\n)(?:    \w+: int(?: = 0)?\n)*')  # 
 LOADING = ("model", "architecture", "set", "specs")  # parameters of `archspec.load`, not of Model's methods
 
 
-def write_signatures(root: Path = ROOT) -> list[Path]:
-    """Update all declarations that follow from the tables, and return the files that changed."""
-    changed = []
-    for path in sorted(root.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        if ("@takes(" in text or "# axes of" in text) and (written := updated(text)) != text:
-            path.write_text(written, encoding="utf-8")
-            changed.append(path)
-    return changed
+def stale_declarations(root: Path = ROOT) -> dict[Path, str]:
+    """Return the new text of each module whose declarations differ from the tables; it is not formatted."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py"))}
+    found = {path: text for path, text in texts.items() if "@takes(" in text or "# axes of" in text}
+    new = {path: updated(text) for path, text in found.items()}
+    return {path: text for path, text in new.items() if _code(text) != _code(found[path])}
+
+
+def _code(text: str) -> str:
+    return ast.dump(ast.parse(text))
 
 
 def updated(text: str) -> str:
@@ -37,7 +38,7 @@ def updated(text: str) -> str:
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     for function in sorted(functions, key=lambda node: -node.lineno):
         if verb := _verb(function):
-            first = _after_signature(function)
+            first = function.body[0].lineno - 1
             indent = " " * function.col_offset
             lines[function.lineno - 1 : first] = [f"{indent}{_signature(function, verb)}\n"]
     attributes = "".join(f'    {name}: int = _counted("{name}")\n' for name in QUANTITIES)
@@ -56,11 +57,6 @@ def _verb(function: ast.FunctionDef) -> str | None:
         if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "takes":
             return str(ast.literal_eval(decorator.args[0]))
     return None
-
-
-def _after_signature(function: ast.FunctionDef) -> int:
-    """Return the number of lines up to the colon of a function's signature."""
-    return function.body[0].lineno - 1
 
 
 def _signature(function: ast.FunctionDef, verb: str) -> str:

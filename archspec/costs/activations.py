@@ -30,7 +30,7 @@ from archspec.tree.node import Node
 from archspec.tree.tensors import joined, output_embeddings
 from archspec.typing_light import Any
 
-LOSSES = "losses.json"  # which `python -m tools.losses` writes
+LOSSES = "losses.json"  # which `tools/from_transformers.py` writes
 WHOLE, TENSOR, PIPELINE = "whole", "tensor", "pipeline"  # the ranks on which a loss was measured
 
 

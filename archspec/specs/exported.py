@@ -1,7 +1,7 @@
 """The model types, classes and fields of transformers, and texts in configs that it knows.
 
-`python -m tools.exported` writes `transformers.json`. With it, messages distinguish an unsupported class, or
-a field without effect, from an unknown one. Former fields of many model types are in `former_fields.json`.
+`tools/from_transformers.py` writes `transformers.json`. With it, messages distinguish an unsupported class,
+or a field without effect, from an unknown one. Former fields of many model types are in `former_fields.json`.
 Layer types and activations: transformers/configuration_utils.py, transformers/activations.py.
 """
 

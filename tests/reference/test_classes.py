@@ -15,7 +15,7 @@ from archspec.reference import (
 )
 from archspec.specs.exported import ACTIVATIONS
 from archspec.specs.exported import exported as shipped_types
-from tools.exported import activations, stale
+from tools.from_transformers import activations, types_are_stale
 
 pytestmark = pytest.mark.reference
 
@@ -35,7 +35,7 @@ def test_every_class_that_is_exported_is_listed() -> None:
 
 
 def test_the_shipped_index_of_transformers_classes_is_fresh() -> None:
-    assert not stale()
+    assert not types_are_stale()
 
 
 def test_the_activations_are_those_of_transformers() -> None:

@@ -36,8 +36,10 @@ class Copy:
         assert text.count(before) == 1
         path.write_text(text.replace(before, after), encoding="utf-8")
         self.python(
-            "from tools.page_tables import PATH, page_tables; from tools.signatures import write_signatures;"
-            "write_signatures(); PATH.write_text(page_tables())"
+            "from tools.page_tables import PATH, page_tables\n"
+            "from tools.signatures import stale_declarations\n"
+            "[path.write_text(text) for path, text in stale_declarations().items()];"
+            "PATH.write_text(page_tables())"
         )
 
     def python(self, code: str) -> str:

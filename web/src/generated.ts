@@ -2,7 +2,7 @@
 import type { Whole } from "./numbers";
 
 export interface Counts {
-  /** the class that is counted */
+  /** the class */
   architecture: string;
   /** transformers' model type */
   model_type: string;

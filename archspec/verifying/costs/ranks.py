@@ -1,6 +1,6 @@
 """What a rank holds, validated against transformers shape by shape; the text of formulas/plans.json.
 
-`python -m tools.plans` writes the file.
+`python -m tools.from_transformers plans` writes the file.
 """
 
 from __future__ import annotations
