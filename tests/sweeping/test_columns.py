@@ -35,6 +35,7 @@ KINDS = {  # a column, and its type
     "int(params / 1e6)": "int64",
     "2 ** num_hidden_layers": "int64",
     "2 ** -1": "double",
+    "2 ** 66": "decimal128(38, 0)",
     "max(hidden_size, 0.5)": "int64",
     "1 if num_hidden_layers > 2 else 0.5": "double",
     "sum([hidden_size, 0.5])": "double",

@@ -111,6 +111,9 @@ def test_a_file_is_complete_or_absent(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), files.whole_file(str(path), overwrite=True) as partial:
         Path(partial).write_text("three")
         raise KeyboardInterrupt
+    with pytest.raises(SweepError, match="already exists"), files.whole_file(str(tmp_path / "b.txt")):
+        (tmp_path / "b.txt").write_text("another process wrote it")
+    (tmp_path / "b.txt").unlink()
     (tmp_path / "folder").mkdir()
     with pytest.raises(SweepError, match="Is a directory"), files.whole_file(str(tmp_path / "folder")):
         pass
