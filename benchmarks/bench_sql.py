@@ -3,7 +3,7 @@
     python benchmarks/bench_sql.py [--points N] [--memory 4g]
 
 prints for the sweep, for DuckDB and for Spark (local, on all cores) how long writing takes and how large
-the files are, and fails where the number of rows or the sum of the parameters differs in any partition.
+the files are, and fails if the number of rows or the sum of the parameters differs in any partition.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ prints, all in one run on this machine: - for each grid of about 10^7 points the
 array, and box by box), of the closed form written by hand with broadcasting, and of the same over full
 coordinate arrays, the best of several turns that alternate, and their ratios; - how many configs a second a
 sweep counts, how many transformers instantiates on torch's meta device, and the ratio; - the peak memory of
-writing 10^6, 10^7 and 10^8 points to Parquet (--quick: 10^5 to 10^7), each in a process of its own.
+writing 10^6, 10^7 and 10^8 points to Parquet (--quick: 10^5 to 10^7), each in a separate process.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def instantiation(rate: float) -> None:
 
 
 def memory(sizes: list[int]) -> None:
-    print("\npeak memory of a sweep written to Parquet, in a process of its own")
+    print("\npeak memory of a sweep written to Parquet, in a separate process")
     peaks = []
     for points in sizes:
         with tempfile.TemporaryDirectory() as folder:
