@@ -1,6 +1,6 @@
-"""Python's operators and functions as the spec language has them: the same values, and an end to every one.
+"""Python's operators and functions as the spec language has them: the same values, within limits.
 
-What would not end, or would fill the memory, is an error like any other that Python raises.
+A computation that would not end, or would fill the memory, is an error like any other that Python raises.
 """
 
 from __future__ import annotations
@@ -30,16 +30,21 @@ def _power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
-def _plus(a: Any, b: Any) -> Any:
-    if isinstance(a, _ITEMS) and isinstance(b, _ITEMS) and len(a) + len(b) > MAX_ITEMS:
+def _limit(items: int) -> None:
+    if items > MAX_ITEMS:
         raise OverflowError(f"a list of more than {MAX_ITEMS:,} items")
+
+
+def _plus(a: Any, b: Any) -> Any:
+    if isinstance(a, _ITEMS) and isinstance(b, _ITEMS):
+        _limit(len(a) + len(b))
     return a + b
 
 
 def _times(a: Any, b: Any) -> Any:
     for items, count in ((a, b), (b, a)):
-        if isinstance(items, _ITEMS) and isinstance(count, int) and len(items) * count > MAX_ITEMS:
-            raise OverflowError(f"a list of more than {MAX_ITEMS:,} items")
+        if isinstance(items, _ITEMS) and isinstance(count, int):
+            _limit(len(items) * count)
     return a * b
 
 
@@ -159,23 +164,41 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{f.__name__: f for f in (len, min, max, int, float, bool, abs, list, tuple, any, all)},
-    **{f.__name__: f for f in (enumerate, zip, reversed, sorted, set)},
-    "range": _range,
-    "round": _round,
-    "sum": _sum,
-    "prod": _prod,
-    "nth_prime": _nth_prime,
-    "str": _text,
-    "ceil": math.ceil,
-    "floor": math.floor,
-    "sqrt": math.sqrt,
-    "log2": math.log2,
-    "log": math.log,
-    "is_list": lambda value: isinstance(value, list | tuple),
-    "is_int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+# name -> what it does, and the kind of its result, which "items" (a list of its argument's items), "one" (an
+# argument, or an item of it), "total", "rounded" and "number" take from the arguments
+_FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
+    "len": (len, "int"),
+    "min": (min, "one"),
+    "max": (max, "one"),
+    "int": (int, "int"),
+    "float": (float, "float"),
+    "bool": (bool, "bool"),
+    "str": (_text, "text"),
+    "abs": (abs, "number"),
+    "round": (_round, "rounded"),
+    "sum": (_sum, "total"),
+    "prod": (_prod, "total"),
+    "any": (any, "bool"),
+    "all": (all, "bool"),
+    "list": (list, "items"),
+    "tuple": (tuple, "items"),
+    "reversed": (reversed, "items"),
+    "sorted": (sorted, "items"),
+    "set": (set, "items"),
+    "range": (_range, "ints"),
+    "enumerate": (enumerate, "unknown"),
+    "zip": (zip, "unknown"),
+    "nth_prime": (_nth_prime, "int"),
+    "ceil": (math.ceil, "int"),
+    "floor": (math.floor, "int"),
+    "sqrt": (math.sqrt, "float"),
+    "log2": (math.log2, "float"),
+    "log": (math.log, "float"),
+    "is_list": (lambda value: isinstance(value, list | tuple), "bool"),
+    "is_int": (lambda value: isinstance(value, int) and not isinstance(value, bool), "bool"),
 }
+FUNCTIONS = {name: function for name, (function, _) in _FUNCTIONS.items()}
+KINDS_OF_RESULTS = {name: kind for name, (_, kind) in _FUNCTIONS.items()}
 METHODS: dict[type, tuple[str, ...]] = {  # of values; modules have others
     str: ("split", "startswith", "endswith", "lower", "strip"),
     dict: ("get",),
