@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from archspec.errors import Place, Source
-from archspec.language.trees import callee
+from archspec.language.expression import callee
 from archspec.language.values import union
 from archspec.language.yaml_reader import compact, text_of
 from archspec.specs.files import folder, shown_path

@@ -9,8 +9,7 @@ from functools import lru_cache
 from archspec.configs.origin import Origin
 from archspec.errors import ConfigError, Problem, did_you_mean
 from archspec.language.domain import Exact
-from archspec.language.expression import SEEN, Expression
-from archspec.language.trees import calls
+from archspec.language.expression import SEEN, Expression, calls
 from archspec.language.values import MAX_INT, describe, fits, has_negative, here, kind_of, numbers, shown
 from archspec.specs.exported import ACTIVATIONS, ALLOWED, renamed
 from archspec.specs.records import Field, Spec

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Problem, UnknownArchitectureError
-from archspec.language.trees import callee
+from archspec.language.expression import callee
 from archspec.language.values import describe, shown
 from archspec.specs.library import Library
 from archspec.specs.records import Spec, model_types

@@ -11,8 +11,7 @@ from archspec.configs.origin import Origin as Origin
 from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
-from archspec.language.expression import EvaluationError, Expression, Locals, names
-from archspec.language.trees import callee
+from archspec.language.expression import EvaluationError, Expression, Locals, callee, names
 from archspec.language.values import describe, frozen, here
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NoReturn

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Iterator
 from functools import lru_cache
 
 from archspec.errors import UNICODE_HELP, Place, Problem, SpecError, is_unicode
@@ -191,6 +192,25 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
 def names(tree: ast.AST) -> frozenset[str]:
     """The names that an expression reads."""
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+
+
+def calls(tree: ast.AST) -> Iterator[ast.Call]:
+    """Yield every call in a tree, the outer before the inner."""
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def callee(tree: ast.AST | None) -> str:
+    """Return the name that is called; '' for a tree that is not a call of a name.
+
+    >>> callee(ast.parse("Linear(a, b)", mode="eval").body), callee(ast.parse("a.b(c)", mode="eval").body)
+    ('Linear', '')
+    """
+    return tree.func.id if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) else ""
+
+
+def text_of(tree: ast.AST | None) -> str:
+    """Return the text of a constant; '' for any other tree."""
+    return tree.value if isinstance(tree, ast.Constant) and isinstance(tree.value, str) else ""
 
 
 Locals = dict[str, Any]

@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import count
 
 from archspec.typing_light import Any
 
@@ -42,9 +43,9 @@ def _plus(a: Any, b: Any) -> Any:
 
 
 def _times(a: Any, b: Any) -> Any:
-    for items, count in ((a, b), (b, a)):
-        if isinstance(items, _ITEMS) and isinstance(count, int):
-            _limit(len(items) * count)
+    for items, times in ((a, b), (b, a)):
+        if isinstance(items, _ITEMS) and isinstance(times, int):
+            _limit(len(items) * times)
     return a * b
 
 
@@ -85,31 +86,25 @@ def _sum(items: Iterable[Any], start: Any = 0) -> Any:
 
 
 def _nth_prime(after: int, n: int) -> int:
-    """The n-th prime after a number.
+    """Return the n-th prime after a number.
 
     >>> [_nth_prime(6, n) for n in (1, 2, 3)], _nth_prime(19_999_999, 1)
     ([7, 11, 13], 20000003)
     """
     if n * math.isqrt(max(after, 0) + 100 * n) > MAX_DIVISIONS:
         raise OverflowError("the prime is too far away")
-    known = _primes(after)
-    found = known[-1] if known else max(after, 1)
-    while len(known) < n:
-        found += 1
-        while not _is_prime(found):
-            found += 1
-        known.append(found)
-    return known[n - 1] if n > 0 else max(after, 1)
+    found = max(after, 1)
+    for _ in range(n):
+        found = _next_prime(found)
+    return found
 
 
-@lru_cache(maxsize=100)
-def _primes(after: int) -> list[int]:
-    """The first primes after a number, as far as they were asked for: formulas ask for each in turn."""
-    return []
+@lru_cache(maxsize=10_000)  # formulas ask for each in turn
+def _next_prime(number: int) -> int:
+    return next(filter(_is_prime, count(number + 1)))
 
 
 def _is_prime(number: int) -> bool:
-    """Return True if a number above 1 is prime."""
     if number % 2 == 0:
         return number == 2
     return all(number % divisor for divisor in range(3, math.isqrt(number) + 1, 2))
@@ -164,41 +159,19 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
-# name -> what it does, and the kind of its result, which "items" (a list of its argument's items), "one" (an
-# argument, or an item of it), "total", "rounded" and "number" take from the arguments
-_FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
-    "len": (len, "int"),
-    "min": (min, "one"),
-    "max": (max, "one"),
-    "int": (int, "int"),
-    "float": (float, "float"),
-    "bool": (bool, "bool"),
-    "str": (_text, "text"),
-    "abs": (abs, "number"),
-    "round": (_round, "rounded"),
-    "sum": (_sum, "total"),
-    "prod": (_prod, "total"),
-    "any": (any, "bool"),
-    "all": (all, "bool"),
-    "list": (list, "items"),
-    "tuple": (tuple, "items"),
-    "reversed": (reversed, "items"),
-    "sorted": (sorted, "items"),
-    "set": (set, "items"),
-    "range": (_range, "ints"),
-    "enumerate": (enumerate, "unknown"),
-    "zip": (zip, "unknown"),
-    "nth_prime": (_nth_prime, "int"),
-    "ceil": (math.ceil, "int"),
-    "floor": (math.floor, "int"),
-    "sqrt": (math.sqrt, "float"),
-    "log2": (math.log2, "float"),
-    "log": (math.log, "float"),
-    "is_list": (lambda value: isinstance(value, list | tuple), "bool"),
-    "is_int": (lambda value: isinstance(value, int) and not isinstance(value, bool), "bool"),
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{f.__name__: f for f in (len, min, max, int, float, bool, abs, list, tuple, any, all)},
+    **{f.__name__: f for f in (enumerate, zip, reversed, sorted, set)},
+    **{f.__name__: f for f in (math.ceil, math.floor, math.sqrt, math.log2, math.log)},
+    "range": _range,
+    "round": _round,
+    "sum": _sum,
+    "prod": _prod,
+    "nth_prime": _nth_prime,
+    "str": _text,
+    "is_list": lambda value: isinstance(value, list | tuple),
+    "is_int": lambda value: isinstance(value, int) and not isinstance(value, bool),
 }
-FUNCTIONS = {name: function for name, (function, _) in _FUNCTIONS.items()}
-KINDS_OF_RESULTS = {name: kind for name, (_, kind) in _FUNCTIONS.items()}
 METHODS: dict[type, tuple[str, ...]] = {  # of values; modules have others
     str: ("split", "startswith", "endswith", "lower", "strip"),
     dict: ("get",),

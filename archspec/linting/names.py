@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Problem, did_you_mean
-from archspec.language.expression import Expression
+from archspec.language.expression import Expression, callee, text_of
 from archspec.language.operations import FUNCTIONS
-from archspec.language.trees import callee, text_of
 from archspec.specs.records import AUTO, AXES, OPTIONS, TRAINING, Field, Module, Spec
 from archspec.specs.references import module_expressions, reachable
 from archspec.specs.torch_layers import LEAVES

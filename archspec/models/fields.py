@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from archspec.configs.checks import default_kinds
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, UnknownArchitectureError
-from archspec.language.expression import Expression, names
-from archspec.language.trees import text_of
+from archspec.language.expression import Expression, names, text_of
 from archspec.models.report import OfModel, Record, Report, fact, note_lines
 from archspec.reports import Block, Table, shortened
 from archspec.specs.records import Spec, cost_expressions, leaves

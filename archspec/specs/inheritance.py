@@ -6,8 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from archspec.errors import Problem, SpecError, did_you_mean
-from archspec.language.expression import Expression, names
-from archspec.language.trees import callee
+from archspec.language.expression import Expression, callee, names
 from archspec.specs.records import OWN_KEYS, Body, Module, Spec, cost_expressions, leaves
 from archspec.specs.torch_layers import LEAVES
 from archspec.typing_light import NoReturn

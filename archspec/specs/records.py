@@ -9,8 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from archspec.errors import Place, Source
-from archspec.language.expression import Expression, names
-from archspec.language.trees import callee
+from archspec.language.expression import Expression, callee, names
 from archspec.language.values import KINDS, LAYERS
 from archspec.tables.axes import AXES as CALL_AXES
 from archspec.typing_light import Any, NamedTuple, Protocol

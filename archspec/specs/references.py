@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Iterable, Iterator
 
-from archspec.language.expression import Expression, names
-from archspec.language.trees import callee, calls, text_of
+from archspec.language.expression import Expression, callee, calls, names, text_of
 from archspec.specs.records import Module, Spec, cost_expressions, leaves
 
 Texts = dict[str, set[str]]  # by field

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from archspec.errors import Place
-from archspec.language.expression import Expression
-from archspec.language.trees import callee
+from archspec.language.expression import Expression, callee
 from archspec.specs.records import Body, Module, Spec
 from archspec.tree.builder import Node
 from archspec.tree.tensors import modules

@@ -7,8 +7,7 @@ import ast
 import pytest
 
 from archspec.errors import Place, Source, SpecError
-from archspec.language.expression import Expression, names, parse
-from archspec.language.trees import callee, calls, text_of
+from archspec.language.expression import Expression, callee, calls, names, parse, text_of
 from archspec.language.yaml_reader import Scalar
 
 

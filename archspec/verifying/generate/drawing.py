@@ -9,7 +9,7 @@ from typing import Any
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
-from archspec.language.trees import text_of
+from archspec.language.expression import text_of
 from archspec.specs.exported import ALLOWED
 from archspec.specs.records import Field, Spec
 from archspec.specs.references import compared_texts, expressions
