@@ -39,15 +39,15 @@ class Exact:
     """Python's own numbers: decisions are taken and forgotten."""
 
     def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
-        """Which way a test goes."""
+        """Return the outcome of a test."""
         return bool(value)
 
     def negation(self, value: Any, node: ast.expr, at: Walk) -> Any:
-        """`not value`; the node is the value's."""
+        """Return `not value`; the node is the value's."""
         return not at.truth(value, node)
 
     def junction(self, every: bool, parts: Iterator[tuple[Any, ast.expr]], at: Walk) -> Any:
-        """`and` (every) or `or` of parts that are evaluated as they are asked for."""
+        """Return `and` (every) or `or` of parts, which are evaluated when they are needed."""
         value: Any = None
         for value, node in parts:
             if at.truth(value, node) != every:
@@ -55,7 +55,7 @@ class Exact:
         return value
 
     def chain(self, parts: Iterator[tuple[Any, ast.Compare]], at: Walk) -> Any:
-        """`a < b < c`, as `a < b`, `b < c`."""
+        """Return `a < b < c`, given as `a < b`, `b < c`."""
         value: Any = True
         for value, _ in parts:
             if not value:
@@ -63,43 +63,41 @@ class Exact:
         return value
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
-        """One comparison."""
+        """Return the result of one comparison."""
         return at.guarded(COMPARE[type(op)], (left, right), node)
 
     def choice(self, test: Any, node: ast.IfExp, local: Locals, at: Walk) -> Any:
-        """`a if test else b`: the value of one of the two."""
+        """Return the value of `a if test else b`."""
         return at.visit(node.body if at.truth(test, node.test) else node.orelse, local)
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
-        """An operator or a function of Python's; what it raises becomes an error with a place."""
+        """Apply one of Python's operators or functions; its exceptions become errors with a place."""
         return function(*arguments)
 
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        """A call of one of the language's functions."""
+        """Return the result of one of the language's functions."""
         value = at.guarded(FUNCTIONS[name], arguments, node)
         if name in ("enumerate", "zip", "reversed", "set"):
             return at.guarded(list, (value,), node)
         return value
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        """A method of a text, a list or a mapping."""
+        """Return the result of a method of a text, a list or a mapping."""
         if name in METHODS.get(type(value), ()):
             return at.guarded(getattr(value, name), arguments, node)
         at.fail(f".{name} does not apply to {describe(value)}", node)
 
     def index(self, value: Any) -> Any:
-        """An end of a slice."""
+        """Return an end of a slice."""
         return value
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
-        """`value[index]`."""
+        """Return `value[index]`."""
         if not isinstance(value, _ITEMISED):
             at.fail(f"`{ast.unparse(node.value)}` is {describe(value)}, not a list", node)
         if isinstance(index, int) and not isinstance(value, dict) and not -len(value) <= index < len(value):
-            what = (
-                f"`{ast.unparse(node.value)}` has {len(value)} items, item {index} is wanted, counted from 0"
-            )
-            at.fail(what, node)
+            text = ast.unparse(node.value)
+            at.fail(f"`{text}` has {len(value)} items, item {index} is wanted, counted from 0", node)
         return at.guarded(operator.getitem, (value, index), node)
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
@@ -111,7 +109,7 @@ class Exact:
         return value
 
     def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
-        """The list that a loop makes; where all turns give the same, of one evaluation."""
+        """Return the list of a loop's values; equal ones are evaluated once."""
         first = node.generators[0]
         if not at.has_equal_turns(node):
             return [at.visit(node.elt, inner) for inner in self.turns(node.generators, local, at)]
@@ -120,12 +118,12 @@ class Exact:
         return [at.visit(node.elt, local)] * count if count else []
 
     def mapped(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
-        """The mapping that a loop makes."""
+        """Return the mapping of a loop's keys and values."""
         turns = self.turns(node.generators, local, at)
         return {at.key(node.key, inner): at.visit(node.value, inner) for inner in turns}
 
     def turns(self, generators: list[ast.comprehension], local: Locals, at: Walk) -> Iterator[Locals]:
-        """The local names of each turn of nested loops."""
+        """Yield the local names of each iteration of nested loops."""
         first, rest = generators[0], generators[1:]
         for item in self.iterate(at.visit(first.iter, local), first.iter, at):
             at.spend(3, first.iter)
@@ -146,7 +144,7 @@ class Exact:
         return len(value) if isinstance(value, list) else None
 
     def matching(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
-        """The items of a list that are wanted; the first of them is enough."""
+        """Return the wanted items of a list; the first of them is enough."""
         return [item for item in items if wanted(item)]
 
     def known_by(self, value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The one evaluator of the spec language: it walks an expression's tree.
 
-What names, calls, attributes and methods mean is for its environment to say, a subclass: the fields of a
-config (:class:`archspec.configs.scope.Scope`), the inside of a module
+A subclass, its environment, defines names, calls, attributes and methods: the fields of a config
+(:class:`archspec.configs.scope.Scope`), the inside of a module
 (:class:`archspec.tree.builder.Builder`), the columns of a sweep. Operators, tests and loops are
 evaluated by its domain of numbers (:class:`archspec.language.domain.Exact`).
 """
@@ -56,7 +56,7 @@ class Evaluator:
         return node
 
     def spend(self, work: int, node: ast.AST) -> None:
-        """Counts the work of an evaluation, and ends one that is out of all proportion."""
+        """Count the work of an evaluation, and refuse one that takes too many steps."""
         self.work += work
         if self.work > MAX_WORK:
             self.fail(f"this takes more than {MAX_WORK:,} steps", node, "no model's config needs as many")
@@ -65,7 +65,7 @@ class Evaluator:
         return self.domain.truth(value, node, self)
 
     def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
-        """The value of an expression; errors are :class:`EvaluationError`."""
+        """Return the value of an expression. Errors: :class:`EvaluationError`."""
         before = getattr(self, "expression", None)
         self.expression = expression
         try:
@@ -80,7 +80,7 @@ class Evaluator:
         raise EvaluationError(message, self.expression, node, help_)
 
     def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any:
-        """Applies a Python function and turns what it raises into an error with a place."""
+        """Apply a Python function; its exceptions become errors with a place."""
         arguments = list(arguments)
         try:
             for argument in arguments:
@@ -98,7 +98,7 @@ class Evaluator:
         return value
 
     def bounded(self, value: Any, node: ast.expr) -> Any:
-        """A value that an expression made, once it is known to be small enough to compare and to print."""
+        """Return a value, after a check that it is small enough to compare and to print."""
         size = total_size(here(value))
         if size > MAX_ITEMS:
             what = f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items, nested ones included"
@@ -206,7 +206,7 @@ class Evaluator:
         return has_equal_turns(node)
 
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
-        """Gives the names of a loop what its turn has."""
+        """Bind the names of a loop to an item."""
         if isinstance(target, ast.Name):
             local[target.id] = item
         elif isinstance(target, ast.Tuple | ast.List) and _as_many(item, target.elts):
@@ -222,7 +222,7 @@ def _as_many(item: Any, targets: list[ast.expr]) -> bool:
 
 @lru_cache(maxsize=SEEN)
 def pairs(node: ast.Compare) -> tuple[ast.Compare, ...]:
-    """`a < b < c` as `a < b`, `b < c`."""
+    """Return `a < b < c` as `a < b`, `b < c`."""
     sides = [node.left, *node.comparators]
     found = [
         ast.Compare(left, [op], [right])

@@ -45,7 +45,7 @@ class Expression(NamedTuple):
     path: str = ""
 
     def at(self, node: ast.AST) -> Place:
-        """The place in the file of one node of this expression."""
+        """Return the place in the file of one node of this expression."""
         line = getattr(node, "lineno", 1)
         lines = f"({self.text}\n)".split("\n")
         whole = lines[line - 1].encode() if line <= len(lines) else b""  # ast counts bytes
@@ -65,7 +65,7 @@ class EvaluationError(Exception):
         self.message, self.expression, self.node, self.help = message, expression, node, help_
 
     def problem(self, config: str = "") -> Problem:
-        """As a problem at its place, of the config that has a name."""
+        """Return the error as a problem at its place; ``config`` is the name of the config."""
         message, place = self.message, self.expression.at(self.node)
         message = f"{config}: {message}" if config else message
         return Problem(message, place, self.expression.path, self.help)
@@ -104,7 +104,7 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0, checked: bool = False) 
 
 
 def python(text: str, mode: str = "eval") -> ast.AST:
-    """Python's own tree of a text; what Python only warns of (`1if x else 2`) is an error too.
+    """Return Python's tree of a text; Python's syntax warnings (`1if x else 2`) are errors, too.
 
     Errors: :class:`ValueError` for a text whose tree would be so deep that Python's parser, which calls
     itself for each level, could overflow a small stack.
@@ -190,7 +190,7 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=SEEN)
 def names(tree: ast.AST) -> frozenset[str]:
-    """The names that an expression reads."""
+    """Return the names that an expression reads."""
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 

@@ -111,7 +111,7 @@ def _is_prime(number: int) -> bool:
 
 
 def total_size(value: Any) -> int:
-    """The number of items in a value, nested ones included: an upper bound of the work of a comparison.
+    """Return the number of items in a value, nested ones included: it bounds the work of a comparison.
 
     Items that are one object count each time they occur, because comparing and printing visit them each time.
 

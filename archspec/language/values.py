@@ -78,7 +78,7 @@ def kind_of(value: Any) -> str:
 
 
 def numbers(value: Any) -> list[Any]:
-    """The numbers in a value, those of lists within lists too."""
+    """Return the numbers in a value, also those of lists within lists."""
     if isinstance(value, list | tuple):
         return [number for item in value for number in numbers(item)]
     kind = type(here(value))
@@ -99,7 +99,7 @@ def frozen(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as it reads in a message: short, lists within lists too."""
+    """Return a value as short text for a message."""
     from reprlib import repr as short
 
     text = short(value)
@@ -107,7 +107,7 @@ def shown(value: Any) -> str:
 
 
 def describe(value: Any) -> str:
-    """A value's kind, for messages.
+    """Return a value's kind, for messages.
 
     >>> describe(None), describe(True), describe([1])
     ('null', 'true', 'a list')

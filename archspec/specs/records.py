@@ -97,7 +97,7 @@ class Field(NamedTuple):
 
     @property
     def of_layers(self) -> tuple[str, ...] | None:
-        """The fields that single layers may override: those of `layers[head_dim, …]`."""
+        """Return the fields that single layers may override: those of `layers[head_dim, …]`."""
         for kind in self.types:
             if kind.startswith(LAYERS):
                 return tuple(name.strip() for name in kind[len(LAYERS) + 1 : -1].split(","))
@@ -110,7 +110,7 @@ class Field(NamedTuple):
 
     @property
     def sub_config(self) -> ast.Call | None:
-        """The `Config(…)` or `AutoConfig(…)` that is the default of a sub-config."""
+        """Return the `Config(…)` or `AutoConfig(…)` that is the default of a sub-config."""
         tree = self.default.tree if self.default else None
         return tree if isinstance(tree, ast.Call) and callee(tree) in CONFIGS else None
 

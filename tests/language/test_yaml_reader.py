@@ -72,7 +72,7 @@ def texts(node: Node) -> str:
     return node.text
 
 
-def test_only_a_bare_nothing_is_empty() -> None:
+def test_only_a_missing_value_is_empty() -> None:
     root = parse(Source("toy.yaml", "a:\nb: ''\nc: x\n"))
     assert isinstance(root, Mapping)
     assert [item.empty for item in root.items.values() if isinstance(item, Scalar)] == [True, False, False]
@@ -95,7 +95,7 @@ def test_only_a_bare_nothing_is_empty() -> None:
     ],
     ids=lambda part: str(part)[:12],
 )
-def test_what_specs_do_not_use_is_refused(text: str, line: int, column: int, message: str) -> None:
+def test_unused_parts_of_yaml_are_refused(text: str, line: int, column: int, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         parse(Source("toy.yaml", text))
     [problem] = caught.value.problems

@@ -12,7 +12,7 @@ AUTOS = ("AutoModel", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoBack
 
 
 @pytest.mark.parametrize("auto", AUTOS)
-def test_what_an_auto_class_gives_of_a_spec_is_what_it_lists(auto: str) -> None:
+def test_auto_classes_agree_with_transformers(auto: str) -> None:
     wrong = []
     for model_type in shipped().model_types():
         spec, theirs = shipped().load(model_type), exported().get(model_type)
@@ -24,7 +24,7 @@ def test_what_an_auto_class_gives_of_a_spec_is_what_it_lists(auto: str) -> None:
     assert wrong == []
 
 
-def test_a_class_says_whose_config_it_reads() -> None:
+def test_classes_and_the_model_types_whose_configs_they_read() -> None:
     llama4 = exported()["llama4"].classes
     assert llama4["Llama4ForCausalLM"].reads == "llama4_text"
     assert llama4["Llama4ForConditionalGeneration"].reads == "llama4"

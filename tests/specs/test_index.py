@@ -83,7 +83,7 @@ def test_a_compiled_file_stands_for_missing_yaml_files(own: Library, monkeypatch
         files.read(str(Path(own.folder, "absent.yaml")))
 
 
-def test_a_file_that_is_not_well_formed_keeps_what_was_known_of_it(own: Library) -> None:
+def test_an_invalid_file_keeps_its_old_entry(own: Library) -> None:
     Path(own.folder, "parent.yaml").write_text("model_type: parent\narchitectures: [\n")
     assert own.catalogue()["parent"] == ("ParentModel",)
     assert index.dependents({"parent"}, own.entries()) == {"parent", "child", "whole"}
@@ -107,7 +107,9 @@ def test_without_a_compiled_file_yaml_is_read(own: Library, monkeypatch: pytest.
         ("extends: parent", "extends: parent\nfixed: {a: 1}", {"child", "whole"}),
     ],
 )
-def test_a_digest_is_of_what_counts_depend_on(own: Library, old: str, new: str, changed: set[str]) -> None:
+def test_a_digest_covers_the_keys_that_counts_depend_on(
+    own: Library, old: str, new: str, changed: set[str]
+) -> None:
     before = index.whole_digests(own.entries(), own.files())
     child = Path(own.folder, "child.yaml")
     child.write_text(child.read_text().replace(old, new))

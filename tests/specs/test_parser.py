@@ -23,11 +23,11 @@ def refused(folder: Path, text: str) -> list[str]:
     ]
 
 
-def test_a_note_whose_condition_is_no_expression(tmp_path: Path) -> None:
+def test_a_note_with_an_invalid_condition(tmp_path: Path) -> None:
     assert refused(tmp_path, f"{HEAD}notes: {{'n ==': said}}\n") == ["6: not an expression: invalid syntax"]
 
 
-def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     text = f"{HEAD}attribute_map: {{n: m}}\ndrop: [gone, ToyModel]\nrequires: n > 0\n"
     assert refused(tmp_path, text) == [
         "8: requires is not a key of a spec",
@@ -37,7 +37,7 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_dropped_is_the_parents(tmp_path: Path) -> None:
+def test_drop_removes_inherited_names(tmp_path: Path) -> None:
     path = tmp_path / "toy.yaml"
     path.write_text("model_type: toy\nextends: llama\ndrop: [ToyForCausalLM, mlp_bias, require]\n")
     parent, spec = shipped().load("llama"), shipped().load_file(str(path))
