@@ -50,7 +50,7 @@ class Model:
 
     >>> import archspec
     >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
-    >>> m.params, m.active_params, m.active_params_without_lookup  # the last is what model cards give: 5.1B
+    >>> m.params, m.active_params, m.active_params_without_lookup  # model cards give the last one: 5.1B
     (116829156672, 5711982912, 5132849472)
     """
 
