@@ -119,7 +119,6 @@ def check_ranks(model_type: str, architecture: str, ranks: Ranks, what: str = ""
 
 
 def _usable(tree: Node, ranks: Ranks) -> Plan:
-    """Return the plan of a class for some ranks."""
     tensor, expert = _whole_plan(tree, "", ranks.tensor)
     if ranks.expert == 1:
         expert = {}
@@ -173,7 +172,6 @@ def _part(tensor: Tensor, plan: Plan, ranks: Ranks) -> Part:
 
 
 def _cut(tensor: Tensor, style: str, ranks: int) -> tuple[int, ...]:
-    """Return the shape of a rank's part."""
     if style not in _CUTS:
         raise ArchspecError(f"the style {style} of {tensor.name} is not supported")
     of_matrix, of_vector = _CUTS[style]

@@ -75,7 +75,6 @@ def _frame(outer: Frame, found: Contraction, given: Locals, axes: Axes) -> Frame
 
 
 def _arguments(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Locals:
-    """Return the arguments of a contraction by its parameters."""
     given = dict(zip(found.parameters, (builder.visit(one, local) for one in node.args), strict=False))
     given |= {str(keyword.arg): builder.visit(keyword.value, local) for keyword in node.keywords}
     for name in given:
@@ -100,7 +99,6 @@ def _saved_bytes(builder: Costed, saves: Expression, node: ast.Call) -> Any:
 
 
 def _cost(builder: Costed, found: Contraction, flops: Expression) -> Cost:
-    """Return the FLOPs of a contraction, of its mask and of its gradients."""
     axes, local = axes_here(builder), builder.frames[-1].local
     whole = builder.evaluate(flops, local)
     masked = whole if found.masked_flops is None else builder.evaluate(found.masked_flops, local)

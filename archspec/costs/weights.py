@@ -127,7 +127,6 @@ class Weights:
 
     @cached_property
     def _packed(self) -> dict[str, int]:
-        """Each quantized weight and its bytes."""
         assert self.scheme is not None
         found = dict(self._pack(self.scheme))
         if not found:

@@ -121,7 +121,6 @@ def _is_supported(forward: Forward, layers: list[Node]) -> bool:
 
 
 def _bytes(forward: Forward, linear: Node) -> int:
-    """Return the bytes of the output of a Linear."""
     return _HALF * forward.call.batch * forward.call.tokens * int(linear.tensors[0].shape[0])
 
 

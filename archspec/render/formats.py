@@ -117,6 +117,5 @@ def parts_table(
 
 
 def _meaning(definition: str) -> str:
-    """The meaning of a symbol without a field, for a legend."""
     counted = re.fullmatch(r"number of \w+ in range\(.*layers\) with (.+)", definition)
     return f"layers with {counted[1]}" if counted else definition

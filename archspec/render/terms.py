@@ -191,7 +191,6 @@ def _monomial(term: Any) -> Monomial:
 
 @lru_cache(maxsize=4096)
 def _size(expr: Any) -> int:
-    """The number of signs in an expression."""
     if not expr.args:
         return 1
     if expr.is_Add:

@@ -27,7 +27,8 @@ class Quantity(NamedTuple):
     ``counts`` selects the tensors of its ``kind`` that belong to it, tied copies aside. If ``active``, only
     the elements that are used for a token count. ``fact`` follows the number on a page if it differs from all
     parameters. ``budget`` is the help of its option of `archspec solve`, empty if it is not a budget.
-    ``node_terms`` returns what a module adds to a cost, without the modules inside.
+    ``node_terms`` returns what a module adds to a cost, without the modules inside. ``latex`` is the
+    symbol in formulas, by default N with the title as index.
     """
 
     title: str
@@ -38,11 +39,18 @@ class Quantity(NamedTuple):
     fact: str = ""
     budget: str = ""
     node_terms: Callable[[Any], list[Term]] = _no_terms
+    latex: str = ""
 
     @property
     def unit(self) -> str:
         """The unit of a number of parameters or of elements."""
         return "parameters" if self.kind == "parameter" else "elements"
+
+    @property
+    def latex_symbol(self) -> str:
+        """The symbol of the quantity on the left side of a formula in LaTeX."""
+        upright = "mathrm" if self.title.isalpha() else "text"
+        return self.latex or rf"N_{{\{upright}{{{self.title}}}}}"
 
     def term(self, tensor: Any) -> Any:
         """Return what one tensor adds that is not a tied copy: an int, or a symbolic number."""
@@ -104,6 +112,7 @@ COSTS: dict[str, Quantity] = {  # of a call: they also depend on its axes
         kind="flops",
         active=True,
         node_terms=lambda node: [(cost.name, (cost.flops,)) for cost in node.costs],
+        latex="F",
     ),
     "masked_flops": Quantity(
         "masked FLOPs",
@@ -111,6 +120,7 @@ COSTS: dict[str, Quantity] = {  # of a call: they also depend on its axes
         kind="masked_flops",
         active=True,
         node_terms=lambda node: [(cost.name, (cost.masked,)) for cost in node.costs],
+        latex=r"F_{\mathrm{masked}}",
     ),
     "training_flops": Quantity(
         "training FLOPs",
@@ -118,18 +128,21 @@ COSTS: dict[str, Quantity] = {  # of a call: they also depend on its axes
         kind="training_flops",
         active=True,
         node_terms=lambda node: [(cost.name, (cost.flops + cost.backward,)) for cost in node.costs],
+        latex=r"F_{\mathrm{training}}",
     ),
     "activation_bytes": Quantity(
         "activations",
         "bytes that autograd keeps for the backward pass of a training step",
         kind="activation",
         node_terms=lambda node: [(saved.name, (saved.nbytes,)) for saved in node.saves],
+        latex=r"M_{\mathrm{activations}}",
     ),
     "cache_elements": Quantity(
         "KV cache",
         "elements of the KV cache after the call",
         kind="cache",
         node_terms=lambda node: [(kept.name, (kept.times, *kept.shape)) for kept in node.cache or ()],
+        latex=r"N_{\mathrm{cache}}",
     ),
 }
 COST_COLUMNS = ("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes")  # of a sweep

@@ -50,33 +50,38 @@ def test_layers_keep_their_inputs(kept: Kept, dtype: str, element: int) -> None:
     assert found.recomputed_bytes == 0
 
 
-def test_a_module_says_what_an_attribute_keeps_and_what_its_code_makes(kept: Kept) -> None:
-    body = "Toy:\n  saves:\n    k: 0\n    act: activation('gelu', h)\n    gone: 8\n"
-    body += "  q: Linear(n, h)\n  k: Linear(n, h)\n  gone: Linear(n, h) if n < 0 else None"
-    assert kept(body).by_module == {"": 2 * 2 * 5 * 2, "q": 60}
+@pytest.mark.parametrize(
+    ("body", "by_module"),
+    [
+        (
+            "saves:\n    k: 0\n    act: activation('gelu', h)\n    gone: 8\n"
+            "  q: Linear(n, h)\n  k: Linear(n, h)\n  gone: Linear(n, h) if n < 0 else None",
+            {"": 2 * 2 * 5 * 2, "q": 60},
+        ),
+        (
+            "runs: {norm: tokens * h, often: {times: 3}, idle: 0}\n"
+            "  norm: RMSNorm(n)\n  idle: Linear(n, n)\n  often: Linear(n, n)",
+            {"norm": 2 * 10 * (3 * 6 + 4), "often": 3 * 60},
+        ),
+    ],
+    ids=["saves", "runs"],
+)
+def test_modules_state_their_bytes(kept: Kept, body: str, by_module: dict[str, int]) -> None:
+    assert kept(f"Toy:\n  {body}").by_module == by_module
 
 
-def test_runs_and_times_hold_for_what_is_kept(kept: Kept) -> None:
-    body = "Toy:\n  runs: {norm: tokens * h, often: {times: 3}, idle: 0}\n"
-    body += "".join(
-        f"  {name}: {layer}\n" for name, layer in (("norm", "RMSNorm(n)"), ("idle", "Linear(n, n)"))
-    )
-    body += "  often: Linear(n, n)"
-    assert kept(body).by_module == {"norm": 2 * 10 * (3 * 6 + 4), "often": 3 * 60}
-
-
-def test_what_is_not_described_is_refused_by_name(kept: Kept) -> None:
-    with pytest.raises(ArchspecError, match=r"the activations of inner\.conv \(Conv1d\) are not supported"):
-        _ = kept("Toy:\n  inner:\n    conv: Conv1d(n, n, 1)").bytes
-    with pytest.raises(ArchspecError, match=r"the activations of Toy \(matmul\)"):
-        _ = kept("Toy:\n  ops: matmul(n, n, n)\n  proj: Linear(n, n)").bytes
-    with pytest.raises(ArchspecError, match="sine"):
-        _ = kept("Toy:\n  saves:\n    act: activation('sine', n)\n  proj: Linear(n, n)").bytes
-
-
-def test_only_a_layer_is_said_to_keep_something_else(kept: Kept) -> None:
-    with pytest.raises(ArchspecError, match="inner is not a layer"):
-        kept("Toy:\n  saves: {inner: 0}\n  inner:\n    proj: Linear(n, n)")
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("inner:\n    conv: Conv1d(n, n, 1)", r"the activations of inner\.conv \(Conv1d\) are not supported"),
+        ("ops: matmul(n, n, n)\n  proj: Linear(n, n)", r"the activations of Toy \(matmul\)"),
+        ("saves:\n    act: activation('sine', n)\n  proj: Linear(n, n)", "sine"),
+        ("saves: {inner: 0}\n  inner:\n    proj: Linear(n, n)", "inner is not a layer"),
+    ],
+)
+def test_unknown_activations_are_refused(kept: Kept, body: str, message: str) -> None:
+    with pytest.raises(ArchspecError, match=message):
+        _ = kept(f"Toy:\n  {body}").bytes
 
 
 def test_with_checkpointing_layers_keep_their_inputs_only(kept: Kept) -> None:

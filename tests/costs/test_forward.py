@@ -44,16 +44,32 @@ def call(tmp_path: Path) -> Call:
     return made
 
 
-def test_a_linear_costs_two_for_each_weight_and_position(call: Call) -> None:
-    found = call("Toy:\n  proj: Linear(n, 5)\n  norm: LayerNorm(n)", 2, 7)
-    assert found.flops_by_module == {"proj": 2 * 2 * 7 * 3 * 5}
-    assert found.flops == found.masked_flops == 420
-
-
-def test_runs_says_on_how_many_positions(call: Call) -> None:
-    body = "Toy:\n  runs: {one: 1, none: 0, often: {times: 3}}\n"
-    body += "".join(f"  {name}: Linear(n, n)\n" for name in ("one", "none", "often", "all"))
-    assert call(body, 1, 4).flops_by_module == {"one": 18, "often": 3 * 72, "all": 72}
+@pytest.mark.parametrize(
+    ("body", "lengths", "flops"),
+    [
+        ("proj: Linear(n, 5)\n  norm: LayerNorm(n)", (2, 7), {"proj": 2 * 2 * 7 * 3 * 5}),
+        ("runs: {none: 0}\n  one: Linear(n, n)\n  none: Linear(n, n)", (1, 4), {"one": 72}),
+        ("runs: {one: 1}\n  one: Linear(n, n)", (1, 4), {"one": 18}),
+        ("runs: {often: {times: 3}}\n  often: Linear(n, n)", (1, 4), {"often": 3 * 72}),
+        ("runs: {used: tokens}\n  used: Parameter(n, n)\n  scale: Parameter(n, n)", (1, 4), {"": 72}),
+        (
+            "experts: Experts().routed(2, 8)\nExperts:\n  runs: {up: tokens}\n  up: Parameter(8, n, n)",
+            (1, 4),
+            {"experts": 2 * 4 * 2 * 9},
+        ),
+        (
+            "layers: '[Layer() for i in range(4)]'\nLayer:\n  where: {kinds: '[1, 2, 1, 2]'}\n"
+            "  runs: {proj: 'kinds[layer_idx]'}\n  proj: Linear(n, n)",
+            (1, 9),
+            {f"layers.{i}.proj": flops for i, flops in enumerate((18, 36, 18, 36))},
+        ),
+    ],
+    ids=["linear", "idle", "tokens", "times", "parameter", "experts", "layer_idx"],
+)
+def test_flops_of_modules(call: Call, body: str, lengths: tuple[int, int], flops: dict[str, int]) -> None:
+    found = call(f"Toy:\n  {body}", *lengths)
+    assert found.flops_by_module == flops
+    assert found.flops == found.masked_flops == sum(flops.values())
 
 
 def test_gradients_are_two_products_for_each(call: Call) -> None:
@@ -74,16 +90,6 @@ def test_an_untrained_cycle_is_none_inside(call: Call) -> None:
     assert found.step_flops_by_module == found.flops_by_module
 
 
-def test_a_parameter_works_where_it_is_named(call: Call) -> None:
-    body = "Toy:\n  runs: {used: tokens}\n  used: Parameter(n, n)\n  scale: Parameter(n, n)"
-    assert call(body, 1, 4).flops_by_module == {"": 72}
-
-
-def test_of_routed_experts_the_chosen_ones_work(call: Call) -> None:
-    body = "Toy:\n  experts: Experts().routed(2, 8)\nExperts:\n  runs: {up: tokens}\n  up: Parameter(8, n, n)"
-    assert call(body, 1, 4).flops_by_module == {"experts": 2 * 4 * 2 * 9}
-
-
 def test_what_does_not_run_keeps_nothing(call: Call) -> None:
     body = "Toy:\n  runs: {tower: 0}\n  tower: Layer()\n  layer: Layer()\nLayer:\n"
     body += "  runs: {k: context}\n  ops: causal_attention(h, h, n)\n  k: Linear(n, n)"
@@ -97,12 +103,6 @@ def test_none_of_a_head_s_cache_is_handed_on(call: Call) -> None:
     assert call(body, 1, 4).cache == []
     with pytest.raises(ArchspecError, match="does not return a KV cache"):
         call(body, 1, 1, 4)
-
-
-def test_layers_differ_by_their_index(call: Call) -> None:
-    body = "Toy:\n  layers: '[Layer() for i in range(4)]'\nLayer:\n  where: {kinds: '[1, 2, 1, 2]'}\n"
-    body += "  runs: {proj: 'kinds[layer_idx]'}\n  proj: Linear(n, n)"
-    assert [call(body, 1, 9).flops_by_module[f"layers.{i}.proj"] for i in range(4)] == [18, 36, 18, 36]
 
 
 @pytest.mark.parametrize("lengths", [(0, 1), (1, 0), (1, 1, -1), (True, 1), (1, 1.5)])

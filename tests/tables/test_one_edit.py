@@ -88,6 +88,8 @@ def test_a_quantity_is_counted_everywhere(quantity: Copy) -> None:
     assert quantity.python("import archspec; print(archspec.load('GPT2Model').norm_params)") == "38400\n"
     assert "norm_params: int" in (quantity.root / "archspec/models/model.py").read_text(encoding="utf-8")
     assert "= 4·L·d + 2·d" in quantity.command("formula", "GPT2Model", "--quantity", "norm_params")
+    latex = quantity.command("formula", "GPT2Model", "--quantity", "norm_params", "--env", "equation")
+    assert r"N_{\mathrm{norms}} =" in latex
     assert "38,400" in quantity.command("table", "GPT2Model", "gpt2", "--columns", "norm_params")
     swept = quantity.command(
         "sweep", "GPT2Model", "--set", "n_layer=11,12", "--columns", "norm_params", "--json"

@@ -62,7 +62,6 @@ class Code(NamedTuple):
 
 
 def _flag(language: str, name: str, value: Any) -> str:
-    """The condition that a field has a value."""
     text = literal(language, value)
     if language == "c":
         if value is None or isinstance(value, bool):
@@ -187,7 +186,6 @@ def _simplify(checks: Iterable[Check]) -> list[Check]:
 
 
 def _clear(op: str, left: Any, right: Any) -> Check:
-    """A comparison without fractions."""
     divisors = (sympy.together(side).as_numer_denom()[1] for side in (left, right))
     times = sympy.ilcm(1, *(divisor for divisor in divisors if divisor.is_Integer))
     return Check(op, *(side if times == 1 else sympy.expand(side * times) for side in (left, right)))

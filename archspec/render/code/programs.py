@@ -58,7 +58,6 @@ def program(formula: ClosedForm, language: str, parts: Parts, labeled: bool) -> 
 
 
 def _comment(formula: ClosedForm, code: Code) -> str:
-    """The text of a comment: the quantity and its conditions."""
     lines = [f"{formula.quantity_name} of {formula.architecture}; it holds for:"]
     return "\n  ".join([*lines, *code.tests("python")]).replace("*/", "* /")
 

@@ -34,20 +34,6 @@ _ALWAYS = r"\text{always}"
 _RELATION = 2.7  # the width of an equals sign with its spaces
 _GAPS = 3 * 2.4 + 1  # between four columns
 _LONG = 40  # rows of a legend that fits on a page
-_LEFT = {
-    "params": r"N_{\mathrm{params}}",
-    "trainable_params": r"N_{\mathrm{trainable}}",
-    "active_params": r"N_{\mathrm{active}}",
-    "active_params_without_lookup": r"N_{\text{active, without lookup}}",
-    "embedding_params": r"N_{\mathrm{embedding}}",
-    "non_embedding_params": r"N_{\text{non-embedding}}",
-    "buffers": r"N_{\mathrm{buffers}}",
-    "flops": "F",
-    "masked_flops": r"F_{\mathrm{masked}}",
-    "training_flops": r"F_{\mathrm{training}}",
-    "activation_bytes": r"M_{\mathrm{activations}}",
-    "cache_elements": r"N_{\mathrm{cache}}",
-}
 
 Symbols = Mapping[str, Glyph]
 Cases = Sequence[tuple[Mapping[str, bool], ClosedForm]]  # a formula for each combination of some flags
@@ -91,7 +77,7 @@ class Row(NamedTuple):
 
 def left_side(formula: ClosedForm) -> str:
     r"""The symbol of a formula's quantity, e.g. `N_{\mathrm{params}}`; `M` for bytes."""
-    symbol = _LEFT[formula.quantity]
+    symbol = FORMULAS[formula.quantity].latex_symbol
     return f"M{symbol.removeprefix('N')}" if formula.scale != 1 else symbol
 
 
