@@ -1,4 +1,4 @@
-"""What transformers builds of a config, tensor for tensor. It and torch are imported when asked."""
+"""The reference models of transformers on the meta device. torch is imported when it is needed."""
 
 from __future__ import annotations
 

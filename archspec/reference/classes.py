@@ -1,4 +1,4 @@
-"""transformers' own classes: of a model type's config, of its models, and what the auto classes list."""
+"""The config and model classes of transformers, and the lists of its auto classes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from archspec.reference.standins import stand_in
-from archspec.reference.verdicts import Unavailable, told, verdict
+from archspec.reference.verdicts import Unavailable, one_line, verdict
 
 NO_AUTO = "no auto class"
-_NO_BASE = "VisionTransformerPretrainedModel"  # the end of names of models, in spite of their name
+_NO_BASE = "VisionTransformerPretrainedModel"  # names with this end are of models
 _BARK = "transformers.models.bark.configuration_bark"
 _LAYOUT = "transformers.models.pp_doclayout_v2.configuration_pp_doclayout_v2"
 _OMNI = "transformers.models.qwen3_omni_moe.configuration_qwen3_omni_moe"
@@ -40,7 +40,7 @@ class Listing(NamedTuple):
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions of torch and transformers that the comparison is with."""
+    """Return the installed versions of torch and transformers."""
     quiet()
     import torch
     import transformers
@@ -50,7 +50,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def quiet() -> None:
-    """Tells transformers and torch, once, to work offline, without a word and on one core."""
+    """Make transformers and torch work offline, without messages and on one core."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     stand_in()
     import torch
@@ -62,7 +62,7 @@ def quiet() -> None:
 
 @cache
 def config_class(model_type: str) -> Any:
-    """transformers' config class of a model type. Errors: :class:`Unavailable` where there is none."""
+    """Return the config class of a model type. Errors: :class:`Unavailable` for an unknown one."""
     quiet()
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -76,7 +76,7 @@ def config_class(model_type: str) -> Any:
 
 @cache
 def _unlisted_config_class(model_type: str) -> Any:
-    """The config class of a model type that no auto class knows; None where there is none."""
+    """Return a config class that the auto classes do not list, or None."""
     import transformers
 
     if model_type in UNTYPED:
@@ -88,7 +88,7 @@ def _unlisted_config_class(model_type: str) -> Any:
 
 @cache
 def model_class(architecture: str, model_type: str) -> Any:
-    """A class by name, as transformers' auto classes find it. Errors: :class:`Unavailable`."""
+    """Return a class by name, as the auto classes find it. Errors: :class:`Unavailable`."""
     quiet()
     import transformers
     from transformers.models.auto.auto_factory import getattribute_from_module
@@ -103,8 +103,8 @@ def model_class(architecture: str, model_type: str) -> Any:
         exported = hasattr(module, architecture) or not importlib.util.find_spec(modelling)
         module = module if exported else importlib.import_module(modelling)
         return getattribute_from_module(module, architecture)
-    except Exception as error:  # whatever the import of a module raises, the class is not to be had
-        raise Unavailable(told(error)) from None
+    except Exception as error:  # an import may raise anything
+        raise Unavailable(one_line(error)) from None
 
 
 def mapped() -> dict[tuple[str, str], tuple[str, ...]]:
@@ -147,13 +147,13 @@ def exported() -> dict[tuple[str, str], Listing]:
 
 
 def _model_type(config: Any) -> str:
-    """The model type of a config class, or the name that specs give it."""
+    """Return the model type of a config class, or the name that specs give it."""
     names = {place: name for name, place in UNTYPED.items()}
     return str(config.model_type or names[config.__module__, config.__name__])
 
 
 def _read_by(model_type: str, architecture: str) -> str:
-    """The model type whose config a class reads: that of a part of the config where it is a part's class."""
+    """Return the model type whose config a class reads; a class of a part reads that part."""
     try:
         parts = getattr(config_class(model_type), "sub_configs", {}).values()
         own = getattr(model_class(architecture, model_type), "config_class", None)
@@ -163,20 +163,20 @@ def _read_by(model_type: str, architecture: str) -> str:
 
 
 def config_of(model_type: str, raw: dict[str, Any]) -> Any:
-    """transformers' config object of a raw config. Errors: :class:`Refused`, :class:`Unavailable`."""
+    """Return the config object of a raw config. Errors: :class:`Refused`, :class:`Unavailable`."""
     cls = config_class(model_type)
     settings = {key: value for key, value in copy.deepcopy(raw).items() if key != "model_type"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return cls(**settings)
-        except Exception as error:  # whatever the config class raises is its refusal
+        except Exception as error:  # a config class may raise anything
             raise verdict(error) from error
 
 
 @cache
 def readonly_names(cls: Any) -> frozenset[str]:
-    """The names that a config class of transformers computes as properties, and refuses to be given."""
+    """Return the names of properties of a config class that a config may not give."""
     from transformers import PreTrainedConfig
 
     own = set(dir(cls)) - set(dir(PreTrainedConfig)) if issubclass(cls, PreTrainedConfig) else set[str]()

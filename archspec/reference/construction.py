@@ -1,6 +1,6 @@
-"""A class of transformers instantiated on torch's meta device, where tensors have shapes and no memory.
+"""Classes of transformers on torch's meta device, where tensors have shapes and no memory.
 
-A row is one of its tensors, in the form in which a spec's are compared with them.
+A row is one tensor of a model or of a spec, as both are compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from archspec.tree.tensors import Tensor
 class Row(NamedTuple):
     """One tensor as it is compared: every parameter and persistent buffer has one.
 
-    ``embedding`` is what it is to the embedding split: `output`, `table`, or nothing.
+    ``embedding`` is its part in the embedding split: `output`, `table`, or empty.
     """
 
     name: str
@@ -37,7 +37,7 @@ def spec_rows(tensors: list[Tensor]) -> list[Row]:
 
 
 def module_rows(model: Any) -> list[Row]:
-    """The rows of any torch module; ties are found by the identity of the Parameter."""
+    """Return the rows of any torch module; ties are found by the identity of the Parameter."""
     parameters = list(model.named_parameters(remove_duplicate=False))
     buffers = list(model.named_buffers(remove_duplicate=False))
     saved = set(model.state_dict(keep_vars=True)) if buffers else set()
@@ -57,11 +57,11 @@ def module_rows(model: Any) -> list[Row]:
 
 
 def _embedding_split(model: Any) -> dict[int, str]:
-    """The embedding split by identity: `output` for what get_output_embeddings() has, else `table`."""
+    """Return the embedding split by identity: `output` for get_output_embeddings(), else `table`."""
     from torch import nn
 
     found = {id(module.weight): "table" for module in model.modules() if isinstance(module, nn.Embedding)}
-    own = getattr(model, "lm_head", None)  # a plain module has no such method
+    own = getattr(model, "lm_head", None)  # a plain module lacks the method
     output = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else own
     layers = output if isinstance(output, nn.ModuleList) else [output]
     weights = (getattr(layer, "weight", None) for layer in layers)
@@ -69,17 +69,17 @@ def _embedding_split(model: Any) -> dict[int, str]:
 
 
 def transformers_rows(architecture: str, raw: dict[str, Any], model_type: str) -> list[Row]:
-    """A row for every parameter and persistent buffer.
+    """Return a row for every parameter and persistent buffer.
 
-    Errors: :class:`archspec.reference.Refused` with what the config class or the constructor raised;
-    :class:`archspec.reference.Unavailable` where that says nothing about the config.
+    Errors: :class:`archspec.reference.Refused` if the config class or the constructor refuses the config,
+    else :class:`archspec.reference.Unavailable`.
     """
     cls = model_class(architecture, model_type)
     return module_rows(built(cls, config_of(model_type, raw)))
 
 
 def built(cls: Any, config: Any) -> Any:
-    """An instance on meta, under the contexts in which transformers itself loads a checkpoint."""
+    """Return an instance on meta, built as transformers loads a checkpoint."""
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         stack.enter_context(redirect_stdout(io.StringIO()))  # PE prints which docstrings it lacks
@@ -88,13 +88,13 @@ def built(cls: Any, config: Any) -> Any:
             for context in _contexts():
                 stack.enter_context(context())
             return cls(config)
-        except Exception as error:  # whatever the constructor raises is its refusal
+        except Exception as error:  # a constructor may raise anything
             raise verdict(error) from error
 
 
 @cache
 def _contexts() -> tuple[Callable[[], Any], ...]:
-    """What is entered for each model; looked up once, as transformers' own imports by name are slow."""
+    """Return the contexts of a construction; transformers' imports by name are slow."""
     import torch
     from transformers.initialization import meta_device_safe_creation_ops
     from transformers.monkey_patching import apply_patches

@@ -1,11 +1,12 @@
-"""What one call of a transformers class costs, as torch counts it on meta: FLOPs by module, and the cache.
+"""Costs of one call of a transformers class, as torch counts them on meta: FLOPs by module, and the KV cache.
 
-FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. On meta no
-value is known: :mod:`archspec.reference.meta` answers what asks for one.
+FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. Meta tensors have
+no values: :mod:`archspec.reference.meta` supplies them.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
@@ -14,21 +15,21 @@ from archspec.costs.records import Call
 from archspec.reference.classes import config_of, model_class
 from archspec.reference.construction import built
 from archspec.reference.meta import on_meta
-from archspec.reference.verdicts import Unavailable, told
+from archspec.reference.verdicts import Unavailable, one_line
 
 NO_CACHE = "the class returns no cache"
 _CACHES = ("cache", "past_key_values", "cache_params", "mems", "past_buckets_states", "state")
 _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
-_ASKED = ("inkling_text",)  # their configs do not say that a call hands on its cache, as generate() asks
-_WHOLE = ("cpmant",)  # these are given the positions in the cache once more
+_ASKED = ("inkling_text",)  # their configs do not ask for a cache, as generate() does
+_WHOLE = ("cpmant",)  # their inputs repeat the cached positions
 _FLOAT32 = ("bros", "fnet")  # einsum with float32 positions; torch's Fourier transforms have no bfloat16
 
 
 class Measured(NamedTuple):
     """FLOPs of each module without its children's, by its dotted name; the cache's tensors.
 
-    Of these ``dtypes`` are torch's, of a model in bfloat16.
+    ``dtypes`` are those of the cache of a model in bfloat16.
     """
 
     flops: dict[str, int]
@@ -39,8 +40,7 @@ class Measured(NamedTuple):
 def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bool = False) -> Any:
     """A model in bfloat16 on meta with eager attention, and experts whose products FlopCounterMode counts.
 
-    One that ``trains`` is in float32, keeps no cache, and its parameters require gradients as they do by
-    themselves.
+    If it ``trains`` it is in float32, without a cache, and its parameters require their gradients.
 
     Errors: :class:`archspec.reference.Refused`, :class:`archspec.reference.Unavailable`.
     """
@@ -53,21 +53,21 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bo
         if hasattr(one, "use_cache"):
             one.use_cache = not trains
         if getattr(one, "pad_token_id", 0) is None:
-            one.pad_token_id = 0  # sequence classification looks for the last token that is none
+            one.pad_token_id = 0  # sequence classification looks for the last token that is not padding
         if one.model_type in _ASKED:
             one.use_cache = not trains
-        if getattr(one, "languages", None):  # xmod's adapters of other languages get no positions
+        if getattr(one, "languages", None):  # xmod uses the adapters of one language only
             one.languages = [one.default_language or one.languages[0]]
             one.default_language = one.languages[0]
-    with _default_dtype("float32" if trains or config.model_type in _FLOAT32 else "bfloat16"):
+    with default_dtype("float32" if trains or config.model_type in _FLOAT32 else "bfloat16"):
         model = built(model_class(architecture, model_type), config).to("meta").eval()
         _cast(model)
     return model if trains else model.requires_grad_(False)
 
 
 @contextmanager
-def _default_dtype(name: str) -> Iterator[None]:
-    """The default dtype that from_pretrained() builds a model under."""
+def default_dtype(name: str) -> Iterator[None]:
+    """Set the default dtype, as from_pretrained() does."""
     import torch
 
     before = torch.get_default_dtype()
@@ -79,7 +79,7 @@ def _default_dtype(name: str) -> Iterator[None]:
 
 
 def _cast(model: Any) -> None:
-    """Parameters in the dtypes that from_pretrained() gives them: the default one, some float32."""
+    """Convert parameters to the dtypes of from_pretrained(): the default one, some float32."""
     import torch
 
     strict = model._keep_in_fp32_modules_strict or ()
@@ -99,22 +99,20 @@ def configs_in(config: Any) -> Iterator[Any]:
 
 
 def encodes(model: Any) -> bool:
-    """Whether a model has an encoder beside its decoder."""
+    """Return True if a model has an encoder and a decoder."""
     decodes = any("decoder" in name for name, _ in model.named_modules())
     return decodes and "decoder_input_ids" in parameters_of(model)
 
 
 def parameters_of(model: Any) -> set[str]:
-    """The names of what a call takes."""
-    import inspect
-
+    """Return the names of the arguments of a call."""
     return set(inspect.signature(model.forward).parameters)
 
 
 def measured(model: Any, call: Call) -> Measured:
-    """The costs of a call, after a first call of `past` tokens where there are such.
+    """Return the costs of a call, after a first call of `past` tokens if there are any.
 
-    Errors: :class:`archspec.reference.Unavailable` where the model does not run on meta, or has no cache.
+    Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or lacks a cache.
     """
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -128,9 +126,9 @@ def measured(model: Any, call: Call) -> Measured:
 def output_of(
     model: Any, call: Call, watching: AbstractContextManager[Any], cache: dict[str, Any] | None = None
 ) -> Any:
-    """What a call gives, on a ``cache`` or after a first call of `past` tokens; ``watching`` is around it.
+    """Return the output of a call, on a ``cache`` or after a first call of `past` tokens.
 
-    Errors: :class:`archspec.reference.Unavailable` where the model does not run on meta, or has no cache.
+    ``watching`` is entered around the call. Errors: as of :func:`measured`.
     """
     given = dict(cache or {})
     if encodes(model) and not model.config.is_encoder_decoder:
@@ -148,21 +146,21 @@ def output_of(
             taken = inputs(model, call, given)
             with watching:
                 return model(**taken, **given)
-    except Exception as error:  # whatever a forward raises on meta, it says nothing of the model's costs
-        raise Unavailable(told(error)) from None
+    except Exception as error:  # the forward failed on meta; that says nothing about the costs
+        raise Unavailable(one_line(error)) from None
 
 
 def cache_tensors(model: Any, output: Any) -> dict[str, Any]:
-    """The tensors that a call hands on to the next one, by their paths in the cache."""
+    """Return the tensors of the KV cache after a call, by their paths in it."""
     found = tensors(_cache(output)[1])
     return {path: tensor for path, tensor in found.items() if tensor.ndim and tensor.numel()}
 
 
 def settle(model: Any, call: Call) -> None:
-    """BigBird attends fully from its first short call on, with modules that it makes in that call.
+    """Restore what a model changes in its first call.
 
-    One with attention to an encoder always does.
-    Reformer finds in its first long call how many buckets there are.
+    BigBird switches to full attention in a short call, always with cross-attention. Reformer computes its
+    number of buckets in its first long call.
     """
     if hasattr(model.config, "num_buckets"):
         given = vars(model).setdefault("given_buckets", model.config.num_buckets)
@@ -191,24 +189,24 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
 
 
 def _cache(output: Any) -> tuple[str, Any]:
-    """The cache that a call returns, with its name."""
+    """Return the name and the cache that a call returns."""
     named = ((name, getattr(output, name, None)) for name in _CACHES)
     return next(((name, cache) for name, cache in named if cache is not None), ("", None))
 
 
 def handed_on(model: Any, output: Any) -> dict[str, Any]:
-    """What a first call hands on to the next one."""
+    """Return the arguments that a first call gives the next one."""
     from transformers.modeling_outputs import MoEModelOutput
 
     name, cache = _cache(output)
     if cache is None or (encodes(model) and name not in parameters_of(model)):
-        raise ValueError(NO_CACHE)  # heads of encoder-decoders return a cache that they do not take
+        raise ValueError(NO_CACHE)  # some heads return a cache that they do not accept
     encoded = getattr(output, "encoder_last_hidden_state", None)
     return {name: cache} if encoded is None else {name: cache, "encoder_outputs": MoEModelOutput(encoded)}
 
 
 def tensors(holder: Any, path: str = "", seen: set[int] | None = None) -> dict[str, Any]:
-    """Every tensor within a cache object once, by its path there."""
+    """Return every tensor of a cache object once, by its path."""
     import torch
     from transformers import PreTrainedConfig
 
@@ -230,7 +228,7 @@ def tensors(holder: Any, path: str = "", seen: set[int] | None = None) -> dict[s
 
 
 def by_module(counter: Any, model: Any) -> dict[str, int]:
-    """FLOPs by module without those of the modules within it."""
+    """Return the FLOPs of each module without those of its children."""
     name = type(model).__name__
     whole = {
         path.removeprefix(name).removeprefix("."): sum(counts.values())
@@ -266,7 +264,7 @@ def symbolic_flops(model: Any, call: Call) -> Any:
         with on_meta(), fake, torch.no_grad(), FlopCounterMode(display=False) as counter:
             model(**taken)
     except Exception as error:  # the forward pass failed on symbols; that says nothing about the costs
-        raise Unavailable(told(error)) from None
+        raise Unavailable(one_line(error)) from None
     flops = counter.get_total_flops()
     found = flops.node.expr if isinstance(flops, torch.SymInt) else sympy.Integer(flops)
     return sympy.expand(found.xreplace(names))

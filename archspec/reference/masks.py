@@ -1,8 +1,8 @@
-"""What the masks of transformers let through of a call.
+"""FLOPs of a call that no mask of transformers leaves out.
 
-Where its attention interface applies them, a model runs on meta; its masks are made on the CPU, as their
-values are what is asked for, and the attention function that is given them counts the pairs of queries and
-keys that they leave out. A model with attention in code of its own runs on the CPU, with values.
+A model with transformers' attention interface runs on meta, with masks on the CPU, because their values
+matter. The attention function counts the pairs of queries and keys that they leave out. A model with custom
+attention code runs on the CPU, with values.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 from archspec.costs.records import Call
 from archspec.reference.costs import by_module, handed_on, inputs, measured, output_of
-from archspec.reference.verdicts import Unavailable, told
+from archspec.reference.verdicts import Unavailable, one_line
 
 _ENCODED = ("key_value_states", "encoder_hidden_states")
-_LARGEST = 30_000_000  # parameters of a model that is run with values
-_MOST = 2_000  # positions that gradients are asked of: each takes a backward pass of its module
+_LARGEST = 30_000_000  # parameters of a model that runs with values
+_MOST = 2_000  # positions with gradients: each takes a backward pass of its module
 
 
 def let_through(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
-    """FLOPs by module of a call: those that are computed, and what of them no mask leaves out.
+    """Return the FLOPs of a call by module: the computed ones, and those that no mask leaves out.
 
     Errors: :class:`archspec.reference.Unavailable`.
     """
@@ -50,7 +50,7 @@ def _by_interface(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
 
 
 def _by_gradients(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
-    """The same with values: a query sees the keys whose positions its output has a gradient for."""
+    """Return the same with values: a query sees the keys for which its output has a gradient."""
     computed = measured(model, call).flops
     names = [name for name, module in model.named_modules() if name in computed and _attends(module)]
     most = _MOST // max(len(names), 1)
@@ -65,8 +65,8 @@ def _by_gradients(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
             first = call._replace(tokens=call.past, past=0, new_encoder_tokens=call.encoder_tokens)
             given = handed_on(whole, whole(**_ids(whole, first)))
         whole(**_ids(whole, call, given), **given)
-    except Exception as error:  # whatever a forward raises, it says nothing of its masks
-        raise Unavailable(told(error)) from None
+    except Exception as error:  # the forward failed; that says nothing about its masks
+        raise Unavailable(one_line(error)) from None
     through = dict(computed)
     for name, sight in sights.items():
         keys = call.encoder_tokens if sight.crosses else call.context
@@ -81,16 +81,16 @@ def _attends(module: Any) -> bool:
 
 
 class _Sight:
-    """Hooks of one attention module: from which positions of its calls so far the last one's output comes."""
+    """Hooks of one attention module: the positions of its calls on which the last output depends."""
 
     def __init__(self, most: int) -> None:
-        self.most = most  # positions that it is asked of
-        self.given: list[Any] = []  # what keys are made of, of each call
+        self.most = most  # positions of the output
+        self.given: list[Any] = []  # the source of the keys, of each call
         self.crosses = False
         self.seen = self.queries = 0
 
     def before(self, _: Any, args: Any, kwargs: Any) -> Any:
-        """Makes what keys are made of a leaf of its own."""
+        """Make the source of the keys a leaf."""
         import torch
 
         others = [kwargs[name] for name in _ENCODED if isinstance(kwargs.get(name), torch.Tensor)]
@@ -108,7 +108,7 @@ class _Sight:
         )
 
     def after(self, _: Any, __: Any, output: Any) -> None:
-        """Counts the positions that each position of the output has a gradient for."""
+        """Count the positions for which each position of the output has a gradient."""
         import torch
 
         found = output[0] if isinstance(output, tuple) else output
@@ -123,9 +123,9 @@ class _Sight:
 
 
 def with_values(model: Any) -> Any:
-    """The same model on the CPU, its weights drawn as for training, in float64.
+    """Return the same model on the CPU in float64, with weights drawn as for training.
 
-    Errors: :class:`archspec.reference.Unavailable` for one that is too large.
+    Errors: :class:`archspec.reference.Unavailable` for a large model.
     """
     import torch
 
@@ -146,7 +146,7 @@ def _ids(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[st
 
 @contextmanager
 def _only(left_out: Counter[int], counter: Any) -> Iterator[None]:
-    """The call that is asked for, without the first one that filled its cache."""
+    """Count the call itself, without the first one that filled its cache."""
     left_out.clear()
     with counter:
         yield
@@ -154,7 +154,7 @@ def _only(left_out: Counter[int], counter: Any) -> Iterator[None]:
 
 @contextmanager
 def _interfaces(left_out: Counter[int]) -> Iterator[None]:
-    """Eager attention by an attention function that counts, with masks that have values."""
+    """Replace eager attention by a function that counts, with masks that have values."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
@@ -178,7 +178,7 @@ def _interfaces(left_out: Counter[int]) -> Iterator[None]:
 
 
 def _allowed(mask: Any, shape: Any) -> int:
-    """The pairs that a mask allows, of scores of a shape."""
+    """Return the number of pairs that a mask allows, of scores of a shape."""
     import torch
 
     if mask.is_meta:
@@ -189,13 +189,13 @@ def _allowed(mask: Any, shape: Any) -> int:
 
 
 def _mask(*sizes: Any, attention_mask: Any = None, device: Any = None, dtype: Any = None, **how: Any) -> Any:
-    """The mask that transformers makes for eager attention, on the CPU; a given one pads nothing."""
+    """Return transformers' mask for eager attention, on the CPU; a given one has no padding."""
     import torch
     from torch.overrides import TorchFunctionMode
     from transformers.masking_utils import eager_mask
 
     class WithoutPadding(TorchFunctionMode):  # type: ignore[misc]
-        """How many positions are padded on the left of each sequence: none."""
+        """Makes the number of padded positions of each sequence 0."""
 
         def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
             return function(*map(_padding, args), **(kwargs or {}))
@@ -215,7 +215,7 @@ def _mask(*sizes: Any, attention_mask: Any = None, device: Any = None, dtype: An
 
 
 def _unbiased() -> Any:
-    """A mode in which a mask stays itself where a bias of each head is added to it, as in T5."""
+    """Return a mode that keeps a mask unchanged when a bias per head is added to it, as in T5."""
     from torch import Tensor
     from torch.overrides import TorchFunctionMode
 

@@ -1,9 +1,9 @@
-"""What transformers allocates: its StaticCache, and the most that one call has at a time, seen on meta.
+"""Memory that transformers allocates: its StaticCache, and the peak of one call, measured on meta.
 
-A storage lives from the operation that makes it until Python and torch let go of it. That is what
-`torch.cuda.max_memory_allocated()` counts on a GPU, but for its rounding to 512 bytes and what cuBLAS and
-kernels set aside. Attention is torch's `scaled_dot_product_attention` as transformers calls it, by a flash
-kernel where there is no mask; experts are grouped products.
+A storage lives from the operation that makes it until Python and torch release it. On a GPU
+`torch.cuda.max_memory_allocated()` counts the same, except its rounding to 512 bytes and the workspaces of
+cuBLAS and of kernels. Attention is torch's `scaled_dot_product_attention` as transformers calls it, by a
+flash kernel without a mask. Experts are grouped products.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from archspec.reference.costs import (
     settle,
     tensors,
 )
-from archspec.reference.meta import on_meta
-from archspec.reference.verdicts import Unavailable, told
+from archspec.reference.meta import following, on_meta, replaced
+from archspec.reference.verdicts import Unavailable, one_line
 
 LAST = "logits_to_keep"  # of how many positions a call gives logits
-# what transformers chooses on a GPU where nothing is asked for
+# the defaults of transformers on a GPU
 _ON_A_GPU = {"_attn_implementation": "sdpa", "_experts_implementation": "grouped_mm"}
 _TAKEN_AS = ("cache", "past_key_values", "cache_params")
 
@@ -51,17 +51,17 @@ class Peak(NamedTuple):
 
     @property
     def working_set(self) -> int:
-        """What a call needs beside its weights and the cache after it."""
+        """The bytes that a call needs in addition to its weights and the cache after it."""
         return self.bytes - self.cache_bytes
 
 
 def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
     """The peak of a call, after a first call of `past` tokens; ``last``: with logits of one position only.
 
-    Errors: :class:`archspec.reference.Unavailable` where the model does not run on meta, or not so.
+    Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or not this way.
     """
     if not model._supports_sdpa:
-        raise Unavailable("the class has no scaled_dot_product_attention")
+        raise Unavailable("the class does not support scaled_dot_product_attention")
     held = _Held(model)
     given: dict[str, Any] = {LAST: 1} if last and LAST in parameters_of(model) else {}
     try:
@@ -75,8 +75,8 @@ def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
             with held.watching(model):
                 output = model(**taken, **given)
         kept = cache_tensors(model, output).values()
-    except Exception as error:  # whatever a forward raises on meta, it says nothing of what it allocates
-        raise Unavailable(told(error)) from None
+    except Exception as error:  # the forward failed on meta; that says nothing about its memory
+        raise Unavailable(one_line(error)) from None
     if not kept:
         raise Unavailable(NO_CACHE)
     cache_bytes = sum(tensor.numel() * tensor.element_size() for tensor in kept)
@@ -84,7 +84,7 @@ def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
 
 
 class _Held:
-    """The storages that are held, from when an operation makes them until they are let go of."""
+    """The storages that are alive, from the operation that makes them until they are released."""
 
     def __init__(self, model: Any) -> None:
         self.weights = {_key(tensor) for tensor in (*model.parameters(), *model.buffers())}
@@ -112,63 +112,40 @@ class _Held:
         """Every operation of torch in it is seen."""
         import torch
 
+        flash = replaced("scaled_dot_product_attention", _flash)
         with ExitStack() as stack:
             for config in configs_in(model.config):
                 for name in {*_ON_A_GPU} & {*dir(config)}:
                     stack.callback(setattr, config, name, getattr(config, name))
                     setattr(config, name, _ON_A_GPU[name])
-            for name, module in model.named_modules():
-                stack.callback(module.register_forward_pre_hook(self.enters(name)).remove)
-                stack.callback(module.register_forward_hook(self.leaves).remove)
-            stack.enter_context(torch.no_grad())
-            stack.enter_context(_flash_kernels())
-            stack.enter_context(_noting(self))
+            for context in (following(model, self.running), torch.no_grad(), flash, _recording(self)):
+                stack.enter_context(context)
             yield
-
-    def enters(self, name: str) -> Any:
-        return lambda *_: self.running.append(name)
-
-    def leaves(self, *_: Any) -> None:
-        self.running.pop()
 
 
 def _key(tensor: Any) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
-def _noting(held: _Held) -> Any:
-    """A mode that tells ``held`` what each operation makes."""
+def _recording(held: _Held) -> Any:
+    """Return a mode that adds the tensors of each operation to ``held``."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
-    class Noting(TorchDispatchMode):  # type: ignore[misc]
+    class Recording(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
             made = function(*args, **(kwargs or {}))
             held.add((one for one in tree_leaves(made) if isinstance(one, torch.Tensor)), str(function))
             return made
 
-    return Noting()
-
-
-def _flash_kernels() -> Any:
-    """Attention by the kernel that a GPU has, where meta would multiply matrices."""
-    import torch
-    from torch.overrides import TorchFunctionMode
-
-    class Kernels(TorchFunctionMode):  # type: ignore[misc]
-        def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            if function is torch.nn.functional.scaled_dot_product_attention:
-                return _flash(*args, **kwargs)
-            return function(*args, **kwargs)
-
-    return Kernels()
+    return Recording()
 
 
 def _flash(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, **given: Any
 ) -> Any:
+    """Call the attention kernel of a GPU; on meta torch would multiply matrices."""
     import torch
 
     if attn_mask is not None:

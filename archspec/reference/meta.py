@@ -1,19 +1,19 @@
-"""Torch's meta device: tensors have shapes only. Who asks for a value is answered as inputs could answer.
+"""Torch's meta device: tensors have shapes only. Code that asks for a value gets one that inputs could give.
 
-There is no padding and no global attention; a mask that chooses positions chooses all of them; of all experts
-one is hit, and has all tokens. No product is replaced, only branches are chosen where numbers would choose.
+Inputs have no padding and no global attention. A mask that selects positions selects all of them. One expert
+gets all tokens. No product is replaced: only branches are chosen that depend on numbers.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 _CHECKS = "TRANSFORMERS_DISABLE_TORCH_CHECK"  # transformers' own switch for its checks of values
 _WARNING = "warn_if_padding_and_no_attention_mask"  # asks for values
-_REST = -1  # of a split: what the other parts leave
+_REST = -1  # of a split: the rest
 _ANSWERS: dict[str, Any] = {
     "__bool__": lambda tensor: True,
     "item": lambda tensor: 0 if tensor.dtype.is_floating_point or tensor.dtype.is_signed else False,
@@ -28,7 +28,7 @@ _ANSWERS: dict[str, Any] = {
 
 @contextmanager
 def on_meta() -> Iterator[None]:
-    """New tensors on meta, and answers to what asks for their values."""
+    """Make new tensors on meta, and answer code that asks for their values."""
     import torch
     from torch.fx.experimental import _config
     from torch.overrides import TorchFunctionMode
@@ -54,8 +54,44 @@ def on_meta() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def replaced(name: str, replacement: Callable[..., Any]) -> Iterator[None]:
+    """Call a replacement of a function of `torch.nn.functional`."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    original = getattr(torch.nn.functional, name)
+
+    class Replaced(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            called = replacement if function is original else function
+            return called(*args, **(kwargs or {}))
+
+    with Replaced():
+        yield
+
+
+@contextmanager
+def following(
+    model: Any, running: list[str], leaves: Callable[[str, Any], None] = lambda *_: None
+) -> Iterator[None]:
+    """Keep the dotted names of the modules that run, the innermost last; ``leaves`` gets their outputs."""
+
+    def left(name: str, output: Any) -> None:
+        running.pop()
+        leaves(name, output)
+
+    with ExitStack() as stack:
+        for name, module in model.named_modules():
+            entered = module.register_forward_pre_hook(lambda *_, name=name: running.append(name))
+            stack.callback(entered.remove)
+            done = module.register_forward_hook(lambda _, __, output, name=name: left(name, output))
+            stack.callback(done.remove)
+        yield
+
+
 def _known(index: Any) -> Any:
-    """The first of what is indexed where one number that has no value chooses, as that of an expert."""
+    """Return 0 for an index without a value, such as the number of an expert."""
     import torch
 
     chooses = isinstance(index, torch.Tensor) and index.is_meta and not index.ndim
@@ -63,12 +99,12 @@ def _known(index: Any) -> Any:
 
 
 def _sizes(tensor: Any, size: Any, dim: int) -> Any:
-    """The sizes of a split, where one may be the rest."""
+    """Return the sizes of a split, one of which may be the rest."""
     if not isinstance(size, list) or _REST not in size:
         return size
     return [tensor.shape[dim] if one == _REST else one for one in size]
 
 
 def local(tensor: Any) -> Any:
-    """This rank's part of a tensor that is shared out; another one as it is."""
+    """Return this rank's part of a sharded tensor; any other tensor is unchanged."""
     return getattr(tensor, "_local_tensor", tensor)

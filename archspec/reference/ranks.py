@@ -19,12 +19,12 @@ from archspec.reference.verdicts import Refused, Unavailable
 
 @contextmanager
 def ranked(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
-    """A model on meta, shared out as transformers loads a checkpoint; ``ranks.stage`` says on which rank.
+    """Yield a model on meta, sharded as transformers loads a checkpoint, on the rank of ``ranks.stage``.
 
     Of ranks that share tensors or experts it is the first, whose parts are the largest. Stages come last:
     transformers begins with them, and then finds nothing to cut in the layers that are on other stages.
 
-    Errors: :class:`Refused` with what transformers raised, :class:`Unavailable`.
+    Errors: :class:`Refused` with the error of transformers, :class:`Unavailable`.
     """
     from transformers.distributed.pipeline_parallel import apply_pipeline_parallelism
     from transformers.initialization import no_tie_weights
@@ -121,7 +121,7 @@ def rank_loss(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ra
 
 
 def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:
-    """The plans that each class in a model adds, by its name; none where the whole has none.
+    """Return the plans that each class in a model adds, by its name; none if the model has none.
 
     Errors: :class:`Refused`, :class:`Unavailable`, also where two models of a class have other plans.
     """
@@ -170,7 +170,7 @@ def _meshes(ranks: Ranks) -> Iterator[tuple[Any, Any]]:
         meshes = [
             dist.init_device_mesh("cpu", shape, mesh_dim_names=names) for names, shape in shapes.items()
         ]
-        given.fsdp_size = 1  # the ranks are there, and share out nothing but experts
+        given.fsdp_size = 1  # these ranks shard only experts
         yield given, TransformersDeviceMesh(*meshes)
     finally:
         dist.destroy_process_group()

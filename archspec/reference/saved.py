@@ -1,30 +1,29 @@
-"""What autograd keeps for the backward of a training step, as torch's saved_tensors_hooks see it on meta.
+"""Tensors that autograd keeps for the backward pass, as torch's saved_tensors_hooks see them on meta.
 
 Every storage counts once, without parameters, buffers and inputs. It belongs to the first module that keeps
-it, of several to the first that has parameters; one that takes no gradient (the angles of rotary positions)
-to the module that hands it out, a mask that layers are given to run again to what holds the layers.
+it; of several, to the first with parameters. A storage without a gradient (the angles of rotary positions)
+belongs to the module that returns it. A mask for layers that run again belongs to the parent of the layers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call, Step
 from archspec.reference.classes import config_of, model_class
 from archspec.reference.construction import built
-from archspec.reference.costs import configs_in, inputs, parameters_of
-from archspec.reference.meta import local, on_meta
-from archspec.reference.verdicts import Unavailable, told
+from archspec.reference.costs import configs_in, default_dtype, inputs, parameters_of
+from archspec.reference.meta import following, local, on_meta, replaced
+from archspec.reference.verdicts import Unavailable, one_line
 
 _LAYER = re.compile(r"\.?\b\w+\.\d+\b")
-FLASH = "linear_memory"  # transformers checks what is installed where a name has `flash` in it
+FLASH = "linear_memory"  # a name with `flash` makes transformers check installed packages
 
 
 class Storage(NamedTuple):
-    """A storage that is kept: by which module, its bytes, and the tensor that is a view of it."""
+    """A storage that is kept: its module, its bytes, and a tensor that is a view of it."""
 
     module: str
     nbytes: int
@@ -36,8 +35,6 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
 
     Errors: :class:`archspec.reference.Refused`, :class:`archspec.reference.Unavailable`.
     """
-    import torch
-
     flash = step.attention == "flash"
     if flash:
         _register_flash()
@@ -47,15 +44,11 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
         one.return_dict = True
         one.use_cache = False
         if getattr(one, "output_router_logits", False):
-            one.output_router_logits = False  # what they are asked for is a loss
+            one.output_router_logits = False  # they are only for a loss
         if getattr(one, "pad_token_id", 0) is None:
             one.pad_token_id = 0  # sequence classification looks for the last token that is none
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(getattr(torch, step.dtype))
-    try:
+    with default_dtype(step.dtype):
         model = built(model_class(architecture, model_type), config).to("meta").train()
-    finally:
-        torch.set_default_dtype(before)
     for module in model.modules():
         if hasattr(module, "layerdrop"):
             module.layerdrop = 0.0  # it would leave out layers by chance
@@ -71,7 +64,7 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
 def saved(model: Any, step: Step, given: dict[str, Any] | None = None) -> dict[str, int]:
     """Bytes that each module keeps after a forward, by its dotted name; ``given`` are other inputs than ids.
 
-    Errors: :class:`archspec.reference.Unavailable` where the model does not run on meta, or not so.
+    Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or not this way.
     """
     found: dict[str, int] = {}
     for storage in storages(model, step, given):
@@ -88,10 +81,12 @@ def storages(model: Any, step: Step, given: dict[str, Any] | None = None) -> lis
     keeper = _Keeper(model, leaves, step.checkpointing)
     asked = len(_FLASH_CALLS)
     try:
-        with on_meta(), _fused_dropout(), keeper.watching(model), hooks(keeper.keep, lambda tensor: tensor):
-            output = model(**given, use_cache=False) if _caches(model) else model(**given)
-    except Exception as error:  # whatever a forward raises on meta, it says nothing of what it keeps
-        raise Unavailable(told(error)) from None
+        fused, followed = replaced("dropout", _dropout), following(model, keeper.running, keeper.leave)
+        with on_meta(), fused, followed, hooks(keeper.keep, lambda tensor: tensor):
+            without = {"use_cache": False} if "use_cache" in parameters_of(model) else {}
+            output = model(**given, **without)
+    except Exception as error:  # the forward failed on meta; that says nothing about its memory
+        raise Unavailable(one_line(error)) from None
     del output
     if step.attention == "flash" and len(_FLASH_CALLS) == asked:
         raise Unavailable("the class has no flash attention")
@@ -120,14 +115,12 @@ def labels(model: Any, call: Call) -> dict[str, Any]:
 
 def takes_labels(architecture: str, model_type: str) -> bool:
     """Return True if a class can be given labels."""
-    import inspect
-
-    taken = inspect.signature(model_class(architecture, model_type).forward).parameters
+    taken = parameters_of(model_class(architecture, model_type))
     return "labels" in taken or "start_positions" in taken
 
 
 def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> int:
-    """Bytes that are kept of the loss, beside those of the forward; ``given`` are other inputs than ids.
+    """Return the bytes that the loss keeps after the forward's; ``given`` are other inputs than ids.
 
     Errors: those of :func:`saved`, and :class:`Unavailable` for a class that takes no labels.
     """
@@ -139,7 +132,7 @@ def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> i
 
 
 def recomputed(model: Any, step: Step) -> int:
-    """Bytes that the largest of the layers that checkpointing runs again keeps where none is run again.
+    """Return the bytes of the largest checkpointed layer without checkpointing.
 
     Errors: as of :func:`saved`.
     """
@@ -159,7 +152,7 @@ def _within(kept: dict[str, int], layer: str) -> int:
 
 
 class _Keeper:
-    """Takes note of what autograd keeps while modules run."""
+    """Records what autograd keeps while modules run."""
 
     def __init__(self, model: Any, inputs: Iterable[Any], checkpointing: bool) -> None:
         self.checkpointing = checkpointing
@@ -189,58 +182,18 @@ class _Keeper:
             for key, storage in self.kept.items()
         ]
 
-    @contextmanager
-    def watching(self, model: Any) -> Iterator[None]:
-        with ExitStack() as stack:
-            for name, module in model.named_modules():
-                for register, hook in (
-                    (module.register_forward_pre_hook, self.enters(name)),
-                    (module.register_forward_hook, self.leaves(name)),
-                ):
-                    stack.callback(register(hook).remove)
-            yield
-
-    def enters(self, name: str) -> Any:
-        return lambda *_: self.running.append(name)
-
-    def leaves(self, name: str) -> Any:
-        def hook(_: Any, __: Any, output: Any) -> None:
-            self.running.pop()
-            for tensor in output if isinstance(output, tuple | list) else [output]:
-                if hasattr(tensor, "untyped_storage") and not tensor.requires_grad:
-                    self.handed.setdefault(_storage(tensor), (name, tensor))
-
-        return hook
+    def leave(self, name: str, output: Any) -> None:
+        for tensor in output if isinstance(output, tuple | list) else [output]:
+            if hasattr(tensor, "untyped_storage") and not tensor.requires_grad:
+                self.handed.setdefault(_storage(tensor), (name, tensor))
 
 
 def _storage(tensor: Any) -> int:
     return int(local(tensor).untyped_storage()._cdata)
 
 
-def _caches(model: Any) -> bool:
-    import inspect
-
-    return "use_cache" in inspect.signature(model.forward).parameters
-
-
-@contextmanager
-def _fused_dropout() -> Iterator[None]:
-    """Dropout as a GPU has it, with a mask of a byte an element; elsewhere torch keeps one of its dtype."""
-    import torch
-    from torch.overrides import TorchFunctionMode
-
-    class Fused(TorchFunctionMode):  # type: ignore[misc]
-        def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            if function is torch.nn.functional.dropout:
-                return _dropout(*args, **kwargs)
-            return function(*args, **kwargs)
-
-    with Fused():
-        yield
-
-
 def _dropout(tensor: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout as a GPU has it, with a mask of one byte per element; elsewhere the mask has torch's dtype."""
     import torch
 
     fused = training and 0 < p < 1 and not inplace

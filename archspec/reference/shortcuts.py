@@ -1,7 +1,7 @@
-"""What is left out while a model is built, as it takes time and changes no tensor's name, shape or refusal.
+"""Slow parts of constructors that are skipped: they change neither names, shapes nor refusals.
 
-:data:`SHORTCUTS` lists all of it: torch's layers filling their tensors, which took half the time though there
-is nothing on meta to fill, and tables that are computed number by number in Python.
+Without them verify takes a third longer: torch's layers fill their tensors although meta tensors have no
+values, and some tables are computed number by number in Python.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Shortcut(NamedTuple):
 
 
 def _nothing(whole: Function) -> Function:
-    """Most of the layers, and refuses nothing."""
+    """Skip a function that refuses nothing."""
     return lambda self: None
 
 
 def _unless(
     could_refuse: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool],
 ) -> Callable[[Function], Function]:
-    """No filling of a tensor; a call that could refuse its arguments is made as ever."""
+    """Skip the filling of a tensor, unless the call could refuse its arguments."""
 
     def short(whole: Function) -> Function:
         def fill(tensor: Any, *args: Any, **options: Any) -> Any:
@@ -43,7 +43,7 @@ def _unless(
 
 
 def _corner(whole: Function) -> Function:
-    """A corner of a table is made as ever, and refuses what the whole would, which takes a second."""
+    """Compute only a corner of a table: it refuses what the whole table would, which takes a second."""
     return lambda rows, columns: whole(min(rows, 2), min(columns, 2)).new_empty(1, rows, columns)
 
 

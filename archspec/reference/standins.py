@@ -1,8 +1,8 @@
-"""What stands in for packages that a model's module imports, and its constructor does not call.
+"""Stand-ins for packages that a model's module imports, and its constructor does not call.
 
-timm imports torchvision for the transforms and data sets of training; from PyPI it does not load beside a CPU
-build of torch. natten has the kernels of Dinat's attention, torchaudio resamples what Higgs Audio's tokenizer
-hears. They are made of empty classes, of whatever name is asked for.
+timm imports torchvision for transforms and data sets of training; from PyPI torchvision does not load with a
+CPU build of torch. natten has the kernels of Dinat's attention. torchaudio resamples the input of Higgs
+Audio's tokenizer. A stand-in has an empty class for every name.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _VERSION = "0.0"  # older than any that transformers asks for
 
 
 def stand_in() -> None:
-    """Lets transformers' modules be imported without these packages. One that is here stays what it is."""
+    """Let transformers' modules be imported without these packages; an installed one is not replaced."""
     missing = [name for name in _NAMES if not importlib.util.find_spec(name)]
     if "torchvision" in missing and not importlib.util.find_spec("timm"):
-        missing.remove("torchvision")  # transformers would look for what it has of its own
+        missing.remove("torchvision")  # transformers would use it
     if missing:
         sys.meta_path.append(_Finder(missing))
 
 
 class _Anything(type):
-    """A class with whatever attribute is asked for."""
+    """A class with every attribute."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -38,7 +38,7 @@ class _Anything(type):
 
 
 class _Module(ModuleType):
-    """A module with whatever class is asked for; timm tells one of them from torch's own by its type."""
+    """A module with every class; timm compares the type of one of them with torch's."""
 
     __path__: MutableSequence[str] = []  # noqa: RUF012 (a package without files)
     __version__ = _VERSION

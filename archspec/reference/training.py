@@ -1,9 +1,7 @@
 """FLOPs of a training step on meta, as torch counts them by module: of a forward and of its gradients.
 
-The step is that of transformers' class as it stands: gradients of its first output, or of its loss where it
-gives one, for every parameter that requires one; no cache, nothing recomputed, nothing dropped.
-
-And what a rank holds of a model that transformers shares out, over a process group of which only it is there.
+Gradients are those of the first output, or of the loss of a class that returns one, for every parameter that
+requires one. The step has no cache, recomputes nothing and drops nothing.
 """
 
 from __future__ import annotations
@@ -13,13 +11,13 @@ from typing import Any
 from archspec.costs.records import Call
 from archspec.reference.costs import by_module, inputs, settle
 from archspec.reference.meta import on_meta
-from archspec.reference.verdicts import Unavailable, told
+from archspec.reference.verdicts import Unavailable, one_line
 
 
 def measured_training(model: Any, call: Call) -> dict[str, int]:
     """FLOPs of each module without its children's, by its dotted name, those of gradients included.
 
-    Errors: :class:`archspec.reference.Unavailable` where the step does not run on meta.
+    Errors: :class:`archspec.reference.Unavailable` if the step does not run on meta.
     """
     import torch
     from torch.utils.flop_counter import FlopCounterMode
@@ -35,8 +33,8 @@ def measured_training(model: Any, call: Call) -> dict[str, int]:
             settle(model, call)
             with counter, _by_origin(counter.mod_tracker):
                 _first(model(**inputs(model, call))).float().sum().backward()
-    except Exception as error:  # whatever a step raises on meta, it says nothing of the model's costs
-        raise Unavailable(told(error)) from None
+    except Exception as error:  # the step failed on meta; that says nothing about costs
+        raise Unavailable(one_line(error)) from None
     finally:
         model.zero_grad()
     found = by_module(counter, model)
@@ -46,7 +44,7 @@ def measured_training(model: Any, call: Call) -> dict[str, int]:
 
 
 def _first(output: Any) -> Any:
-    """The loss, or what a class gives in place of one; a router's loss is no gradient of the rest."""
+    """Return the loss, or the first output of a class without one; a router's loss does not count."""
     return output[next(name for name in output if name != "aux_loss")]
 
 
@@ -79,7 +77,7 @@ def _by_origin(tracker: Any) -> Any:
     origins: dict[int, set[str]] = {}  # by an operation's number in autograd's order
 
     class ByOrigin(TorchDispatchMode):  # type: ignore[misc]
-        """Remembers in which modules each operation of the forward is, and tells it in the backward."""
+        """Records the modules of each operation of the forward, for its gradient in the backward."""
 
         def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
             node = torch._C._current_autograd_node()

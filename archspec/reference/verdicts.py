@@ -1,4 +1,4 @@
-"""What it means that transformers raises: it refuses the config, or nothing can be had here."""
+"""The meaning of an exception of transformers: it refuses the config, or this machine cannot build it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NO_META = ("meta tensor", "meta device", "on meta", "Meta device")
 class Refused(Exception):
     """transformers does not build this class from this config.
 
-    ``owners`` are the classes whose constructors were under way, the innermost first.
+    ``owners`` are the classes whose constructors were running, the innermost first.
     """
 
     def __init__(self, message: str, owners: tuple[str, ...] = ()) -> None:
@@ -20,14 +20,14 @@ class Refused(Exception):
 
 
 class Unavailable(Exception):
-    """No verdict can be had here: a package, a file or memory is missing. This is no refusal."""
+    """This machine cannot decide: a package, a file or memory is missing. The config is not refused."""
 
 
 def verdict(error: Exception) -> Refused | Unavailable:
-    """Whether an exception is about the config, or about this machine."""
+    """Return what an exception means: a refusal of the config, or a limit of this machine."""
     import torch
 
-    text = told(error)
+    text = one_line(error)
     if isinstance(error, ImportError | MemoryError | OSError | torch.OutOfMemoryError):
         return Unavailable(text)
     if isinstance(error, RuntimeError) and any(mark in text for mark in (*_NO_MEMORY, *_NO_META)):
@@ -35,17 +35,16 @@ def verdict(error: Exception) -> Refused | Unavailable:
     return Refused(text, _owners(error.__traceback__))
 
 
-def told(error: Exception) -> str:
-    """An exception in one line."""
+def one_line(error: Exception) -> str:
+    """Return an exception as one line."""
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines)[:400]}"
 
 
 def _owners(trace: TracebackType | None) -> tuple[str, ...]:
-    """The classes of modules whose constructors are on the way to an exception, the innermost first.
+    """Return the classes of modules whose constructors raised an exception, the innermost first.
 
-    Of each the class that is made and the one that its constructor is written in: a subclass may have none of
-    its own.
+    A subclass without a constructor is followed by the class that has it.
     """
     import torch
 

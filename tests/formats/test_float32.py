@@ -85,14 +85,14 @@ def test_names_are_those_that_transformers_loads_in_float32() -> None:
     """For the first class of every model type that transformers builds at the default config."""
     from archspec.reference.classes import config_of, model_class
     from archspec.reference.construction import built
-    from archspec.reference.costs import _default_dtype
+    from archspec.reference.costs import default_dtype
     from archspec.reference.verdicts import Refused, Unavailable
 
     compared, wrong = 0, []
     firsts = [(model_type, names[0]) for model_type, names in shipped().catalogue().items() if names]
     for model_type, name in firsts:
         try:
-            with _default_dtype("bfloat16"):
+            with default_dtype("bfloat16"):
                 model = built(model_class(name, model_type), config_of(model_type, {}))
             ours = archspec.load({"model_type": model_type}, name)
         except (Refused, Unavailable, archspec.ArchspecError):
