@@ -9,6 +9,13 @@ from archspec.typing_light import Any
 
 MAX_INT = 2**63 - 1
 LAYERS = "layers"
+_NAMES = {
+    "dict": "mapping",
+    "tuple": "list",
+    "Node": "module",
+    "Scope": "sub-config",
+    "SubConfig": "sub-config",
+}
 KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float,),
@@ -115,16 +122,8 @@ def describe(value: Any) -> str:
     value = here(value)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    kinds = {int: "the number", float: "the number", str: "the text"}
-    if (kind := kinds.get(type(value))) is not None:
-        shown = repr(value) if not isinstance(value, int) or value.bit_length() < 4_096 else "too large"
-        return f"{kind} {shown if len(shown) < 60 else shown[:57] + '...'}"
-    others = {
-        "dict": "mapping",
-        "tuple": "list",
-        "Node": "module",
-        "Scope": "sub-config",
-        "SubConfig": "sub-config",
-    }
     name = type(value).__name__
-    return f"a {others.get(name, name.lower())}"
+    if name not in ("int", "float", "str"):
+        return f"a {_NAMES.get(name, name.lower())}"
+    text = "too large" if name == "int" and value.bit_length() >= 4_096 else repr(value)
+    return f"the {'text' if name == 'str' else 'number'} {text if len(text) < 60 else text[:57] + '...'}"
