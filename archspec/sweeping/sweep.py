@@ -22,7 +22,7 @@ from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import MANY, check_size, format_of, refuse_existing, whole_file, write
 from archspec.sweeping.head import Head, notes_of, remarks
 from archspec.sweeping.subject import Subject
-from archspec.sweeping.table import DTYPES, Table, arrow, as_array, column_kinds
+from archspec.sweeping.table import DTYPES, Table, arrow, as_array
 from archspec.tables.axes import lengths_in
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Sweep(Report):
             message = f"{column} is not a column of this sweep"
             raise SweepError(message, help=f"choose one of {', '.join(columns)}")
         number = columns.index(column)
-        kind = column_kinds(self.engine, self.wide)[number]
+        kind = self.table.kinds[number]
         whole = as_array(self.engine.fill(number, DTYPES.get(kind, object)), column, kind)
         return whole.reshape(self.engine.grid.lengths)
 
