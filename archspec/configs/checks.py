@@ -119,7 +119,6 @@ def unsupported_values(spec: Spec, raw: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _is_activation(spec: Spec, name: str) -> bool:
-    """Return True if transformers looks up the value of a field in its table of activations."""
     from archspec.specs.exported import exported
 
     known = exported().get(spec.model_type)

@@ -62,7 +62,7 @@ def default_note(choice: Choice, library: Library, changed: bool) -> str:
     missing = "no config" if not choice.notes else "neither a config nor a class"
     whose = "its spec's" if is_own(library, choice.model_type) else "transformers'"
     headless = ", without any head," if choice.notes else ""
-    rest = " where nothing is set" if changed else ""
+    rest = " for fields that are not set" if changed else ""
     counted = f"{choice.architecture}{headless} is counted at {whose} defaults{rest}"
     return f"{missing} is given: {counted}, which need not be a checkpoint's"
 

@@ -84,7 +84,6 @@ def as_json(value: Any, depth: int = 0) -> Any:
 
 
 def _config_object(value: Any, depth: int) -> Any:
-    """The fields that an object's `to_dict()` returns, with its class's model type."""
     try:
         found = as_json(value.to_dict(), depth + 1)
     except ConfigError:

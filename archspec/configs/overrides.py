@@ -252,13 +252,11 @@ def _field_kinds(scope: Scope) -> dict[str, str]:
 
 
 def _flat_part(scope: Scope) -> Scope | None:
-    """The sub-config that fields at the top belong to, for a type that has one."""
     part = scope.get(scope.spec.flat) if scope.spec.flat else None
     return part.scope if isinstance(part, SubConfig) else None
 
 
 def _fault(scope: Scope, names: list[str], effect: str, path: str) -> tuple[str, str] | None:
-    """A message and a help line for an invalid override; None for a valid one."""
     spec, name = scope.spec, scope.canonical(names[0])
     if effect == "computed":
         return f"transformers sets {name} of {spec.model_type} itself", "leave it out"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from archspec.configs.origin import RawConfig
 from archspec.errors import ArchspecError, ConfigError
@@ -104,14 +105,11 @@ def check_unquantized(config: RawConfig, verb: str) -> None:
 
 def cache_note(config: RawConfig, dtype: str) -> str | None:
     """Return a note if the quantization stores the KV cache in another format than ``dtype``."""
-    try:
+    found = None
+    with suppress(ArchspecError):
         found = quantization_of(config)
-    except ArchspecError:
-        return None
-    if found is None:
-        return None
     for key in ("kv_cache_quant_algo", "kv_cache_scheme"):
-        if value := found.given.get(key):
+        if found is not None and (value := found.given.get(key)):
             bits = value.get("num_bits") if isinstance(value, Mapping) else value
             stored = f"{bits} bits" if type(bits) is int else bits
             counted = f"it is counted in {dtype}: set --dtype fp8 to count the cache in fp8"

@@ -95,7 +95,7 @@ def test_a_name_is_not_a_checkpoint(cli: Command) -> None:
     assert archspec.load("llama").notes == [of_type]
     assert archspec.load("llama", "LlamaForCausalLM").notes == [of_class]
     narrow = archspec.load("LlamaForCausalLM", set={"hidden_size": 1024}).notes
-    assert narrow == [of_class.replace("defaults", "defaults where nothing is set")]
+    assert narrow == [of_class.replace("defaults", "defaults for fields that are not set")]
     assert archspec.load({"model_type": "llama"}, "LlamaForCausalLM").notes == []
     assert f"note: {of_class}\n" in cli("count LlamaForCausalLM").out
 
