@@ -136,7 +136,7 @@ REFUSED: list[tuple[Raw, str | None, str, str]] = [
         {"model_type": "xyzzy", "auto_map": {}},
         None,
         "brings its code (auto_map)",
-        "with --architecture CLASS",
+        "with --specs FOLDER",
     ),
     ({"model_type": "esmfold2"}, None, "esmfold2 is a model type of transformers 5.24.0 without a spec", ""),
     (KIMI, None, "DeepseekV3ForCausalLM would use its defaults alone", "give the config of the class"),
