@@ -59,9 +59,10 @@ def source_of(config: Any, architecture: str | None, library: Library) -> tuple[
 
 def default_note(choice: Choice, library: Library, changed: bool) -> str:
     """Return the note for the name of a class or a model type."""
-    missing = "no config" if not choice.notes else "neither a config nor a class"
+    is_assumed = any(note.endswith("without any head") for note in choice.notes)
+    missing = "neither a config nor a class" if is_assumed else "no config"
     whose = "its spec's" if is_own(library, choice.model_type) else "transformers'"
-    headless = ", without any head," if choice.notes else ""
+    headless = ", without any head," if is_assumed else ""
     rest = " for fields that are not set" if changed else ""
     counted = f"{choice.architecture}{headless} is counted at {whose} defaults{rest}"
     return f"{missing} is given: {counted}, which need not be a checkpoint's"
@@ -202,6 +203,9 @@ class _Chooser:
         name = self.name
         for field, call in ((field.name, field.sub_config) for field in spec.fields.values()):
             value = self.raw.get(field)
+            if call and value is None and self.raw.keys() <= {"model_type", "architectures"}:
+                default = Scope(spec, self.raw, self.config.origin).get(field)
+                value = {"model_type": default.model_type, **default.raw} if default else None
             if call is None or not isinstance(value, Mapping):
                 continue
             fixed = model_types(call) if callee(call) == "Config" else []

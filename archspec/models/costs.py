@@ -150,7 +150,7 @@ def cache(
     notes, cached = _dtype_notes(self, dtype), dtype or self.dtype
     if budget is None:
         if weights is not None:
-            message = "a weight format has no effect on a cache without a budget"
+            message = "weights has no effect on a cache without a budget"
             raise ArchspecError(message, help="give a budget, such as 80GiB, or leave out weights")
         return Cache(self.forward(**lengths), cached, notes=notes)
     room, call = bytes_of(budget), self.forward(**lengths)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import archspec
 from archspec.configs.choice import choose
 from archspec.configs.reader import read_config
 from archspec.errors import ArchspecError
@@ -196,3 +197,9 @@ def test_a_model_type_of_transformers_is_never_corrected() -> None:
     from archspec.specs.exported import exported
 
     assert not any("did you mean" in unknown_type(name, shipped())[1] for name in exported())
+
+
+def test_a_part_of_a_default_config_is_counted() -> None:
+    named = {"model_type": "clip", "architectures": ["CLIPTextModel"]}
+    assert archspec.load(named).params == 63_165_952
+    assert archspec.load("apertus1p5", "Apertus1p5TextForCausalLM").params == 8_091_086_912
