@@ -146,7 +146,7 @@ flow(
     await page.getByText("rank 2 (LlamaForCausalLM) and rank 1 (LlamaForCausalLM)").waitFor();
     await page.getByLabel("size", { exact: true }).fill("seven");
     await page.getByLabel("size", { exact: true }).press("Enter");
-    await page.getByRole("alert").getByText("seven is no size").waitFor();
+    await page.getByRole("alert").getByText("seven is not a size").waitFor();
   },
   link({ ...LLAMA, plot: LAYERS }),
 );
@@ -208,8 +208,8 @@ flow(
     await page.getByRole("row", { name: "1 3,072 24 24 7,680 2,801,421,312" }).waitFor();
     await page.getByRole("combobox", { name: "budget" }).selectOption("flops");
     await page.getByLabel("size", { exact: true }).fill("1e22");
-    await page.getByLabel("tokens").fill("2e11");
-    await page.getByLabel("tokens").press("Enter");
+    await page.getByRole("textbox", { name: "tokens" }).fill("2e11");
+    await page.getByRole("textbox", { name: "tokens" }).press("Enter");
     // archspec solve LlamaForCausalLM --flops 1e22 --tokens 2e11
     await page.getByRole("row", { name: "1 4,352 34 34 11,264 7,854,789,888" }).waitFor();
   },
