@@ -149,4 +149,7 @@ def nesting(text: str) -> int:
     """Return the offset at which a JSON text is nested too deep; 0 if it is not."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return 0
-    return next((token.start() for path, token in _tokens(text) if len(path) > MAX_DEPTH), 0)
+    try:
+        return next((token.start() for path, token in _tokens(text) if len(path) > MAX_DEPTH), 0)
+    except json.JSONDecodeError:  # an invalid key before any deep nesting
+        return 0
