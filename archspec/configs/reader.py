@@ -154,6 +154,12 @@ def _file_in_folder(path: str) -> str:
 
 
 def _missing_file(path: str) -> ConfigError:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):
+        pass
+    except OSError as error:
+        return ConfigError(f"{_printable(path)}: {error.strerror}")
     folder, name = os.path.split(path)
     near = nearest_names(name, os.listdir(folder or ".")) if name and os.path.isdir(folder or ".") else []
     help_ = f"did you mean {' or '.join(near)}?" if near else _HELP

@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.arguments import COLUMNS, GRID, MAYBE_PATH, PATH, SWEEPS, checked, takes
+from archspec.arguments import COLUMNS, GRID, MAYBE_PATH, MAYBE_WHOLE, PATH, SWEEPS, checked, takes
 from archspec.errors import SweepError
 from archspec.extras import required
 from archspec.formats.stated import check_unquantized
@@ -149,6 +149,7 @@ class Sweep(Report):
         said = self.remarks(seen) if seen else []
         return Head(self.schema.names, taken, more, [*said, *self.notes])
 
+    @checked(looked=MAYBE_WHOLE)
     def remarks(self, looked: int | None = None) -> list[str]:
         """Return how many points have no row, and why: of all points, or of the first ``looked``."""
         return list(remarks(self.points, looked or self.points, self.filtered, self.refused))
