@@ -104,6 +104,6 @@ test("numbers that JavaScript would round have all their digits", async () => {
   await look(page, "Formula");
   await page.locator("#formula-value", { hasText: new RegExp(`^${params}$`) }).waitFor();
   await look(page, "Compare");
-  await page.getByRole("row", { name: `parameters ${params} 15,300,000,085,178,160 +765` }).waitFor();
+  await page.getByRole("row", { name: `params ${params} 15,300,000,085,178,160 +765` }).waitFor();
   await page.context().close();
 });
