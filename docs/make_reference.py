@@ -1,6 +1,6 @@
 """`python docs/make_reference.py` writes docs/reference/ from the tables and the docstrings.
 
-`python -m tools.release` calls it, and `tests/test_docs.py` fails if a page is stale.
+`python -m tools.release` writes these pages, too, and `tests/test_docs.py` fails if one is stale.
 """
 
 from __future__ import annotations

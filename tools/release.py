@@ -1,13 +1,14 @@
 """`python -m tools.release` writes what is generated from specs and tables; `--check` reports stale files.
 
-It writes the compiled specs with their index, the JSON Schema of spec files, the tables of the page, and the
-parameters of public functions. With `--transformers` it also writes what is read from the installed
-transformers. `archspec verify --coverage` and `archspec verify --costs --coverage` write the records of
-verification.
+It writes the compiled specs with their index, the JSON Schema of spec files, the tables of the page, the
+reference pages of docs/, and the parameters of public functions. With `--transformers` it also writes the
+files that are read from the installed transformers. `archspec verify --coverage` and `archspec verify --costs
+--coverage` write the records of verification.
 """
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -34,10 +35,12 @@ def outputs() -> dict[Path, str]:
     """Return the text of each generated file."""
     from tools.page_tables import PATH, page_tables  # not when a wheel is built, without SymPy
 
+    pages = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["PAGES"]
     return {
         Path(shipped().folder) / COMPILED: compiled_specs(shipped()),
         ROOT / "docs" / "spec.schema.json": schema.text(),
         PATH: page_tables(),
+        **{ROOT / "docs" / "reference" / name: text() for name, text in pages.items()},
     }
 
 

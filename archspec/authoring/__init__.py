@@ -1,1 +1,1 @@
-"""What authors of specs ask for: specs held to code, and drafted from it, as functions with their reports."""
+"""Functions for authors of specs, with their reports: specs validated against code, and drafted from it."""

@@ -1,4 +1,4 @@
-"""`archspec.derive`: a spec drafted from the constructor of a class, and held to what the class builds."""
+"""`archspec.derive`: a spec drafted from the constructor of a class, and validated against the class."""
 
 from __future__ import annotations
 
@@ -53,32 +53,32 @@ class Derived(Report):
 
     @property
     def wrong(self) -> bool:
-        """Whether a class is not what the draft says, or could not be read."""
+        """True if a class differs from the draft, or could not be read."""
         is_wrong = any(outcome.verdict == "wrong" for outcome in self.outcomes)
         return is_wrong or bool(self.unread) or self.refusal is not None
 
     @checked()
     def save(self, folder: str, overwrite: bool = False) -> list[str]:
-        """Writes each spec to a file in a folder; returns the files.
+        """Write each spec to a file in a directory, and return the files.
 
         Errors: :class:`ArchspecError`, also if a file exists, unless ``overwrite``.
         """
         return save(self._drafts, folder, overwrite)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec derive --json` prints it."""
+        """Return plain data, as `archspec derive --json` prints it."""
         plain: dict[str, Any] = json.loads(json.dumps(super().as_json(), default=str))
         return plain  # configs hold whatever code takes
 
     def blocks(self) -> Iterator[Block]:
-        """The specs, each under the name of its file but for the first."""
+        """Yield the specs; all except the first follow the name of their file."""
         for index, (model_type, text) in enumerate(self.drafts.items()):
             if index:
                 yield f"\n# ---- {model_type}.yaml"
             yield text.removesuffix("\n")
 
     def verdicts(self) -> Iterator[str]:
-        """How each class did, in lines."""
+        """Yield the result of each class as lines."""
         for outcome in self.outcomes:
             yield from _verdict(outcome)
         if self.refusal is not None:
@@ -99,15 +99,14 @@ def derive(
     verify: bool = True,
     overwrite: bool = False,
 ) -> Derived:
-    """Drafts a spec from the constructor of a class, and verifies it at ``samples`` random configs.
+    """Draft a spec from the constructor of a class, and verify it at ``samples`` random configs.
 
-    ``name`` is a class, its name in transformers, a model type, or `module:Class` for your own, with
-    ``config`` (a class or `module:Class`) its config class where that is not annotated, or ``kwargs`` what it
-    takes by keyword.
-    ``output`` is a folder that the specs are written to; files that exist there are replaced only with
-    ``overwrite``.
+    ``name`` is a class, its name in transformers, a model type, or `module:Class` for your own class.
+    ``config`` is its config class (or `module:Class`) if the constructor does not annotate it; ``kwargs`` are
+    the keyword arguments of a class without a config. The specs are written to the directory ``output``;
+    existing files are replaced only with ``overwrite``.
 
-    Needs the extra `verify`. Errors: :class:`ArchspecError` for what is not there, or cannot be read.
+    Needs the extra `verify`. Errors: :class:`ArchspecError` for code that does not exist or cannot be read.
     """
     with optional():
         target = find(_named(name), _named(config), dict(kwargs or {}))
@@ -139,7 +138,7 @@ def derive(
 
 
 def _named(cls: str | type) -> str:
-    """A class as it is typed: by its name alone if it is one of transformers."""
+    """Return the name of a class: without its module if it is a class of transformers."""
     if isinstance(cls, str):
         return cls
     if cls.__module__.partition(".")[0] == "transformers":
@@ -148,7 +147,7 @@ def _named(cls: str | type) -> str:
 
 
 def undescribed(drafts: Sequence[Draft]) -> list[Draft]:
-    """The draft that was asked for, and those of its parts that no spec describes."""
+    """Return the requested draft, and those of its parts without a shipped spec."""
     from archspec.specs.library import shipped
 
     described = set(shipped().model_types())
@@ -162,7 +161,7 @@ def _refuse_existing(drafts: Sequence[Draft], folder: str, overwrite: bool) -> N
 
 
 def save(drafts: Sequence[Draft], folder: str, overwrite: bool = False) -> list[str]:
-    """Writes drafts; returns the files. Errors: :class:`ArchspecError`, also if a file exists."""
+    """Write drafts, and return the files. Errors: :class:`ArchspecError`, also if a file exists."""
     _refuse_existing(drafts, folder, overwrite)
     paths = []
     try:

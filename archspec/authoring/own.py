@@ -1,4 +1,4 @@
-"""Specs of one's own, held to the classes that their headers name."""
+"""Validation of your own specs against the classes that their headers name."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from archspec.verifying.campaign import Result
 
 
 class Own(NamedTuple):
-    """A class of a spec of one's own."""
+    """A class of one of your own specs."""
 
     spec: Spec
     architecture: str
 
 
 def split(names: Iterable[str], library: Library) -> tuple[list[Own], list[str]]:
-    """Of some model types and architectures those that specs of one's own describe, and the other names."""
+    """Return the classes that your own specs have of some names, and the other names."""
     own: list[Own] = []
     rest: list[str] = []
     for name in names:
@@ -35,7 +35,7 @@ def split(names: Iterable[str], library: Library) -> tuple[list[Own], list[str]]
 
 
 def every(library: Library, folders: Iterable[str]) -> list[Own]:
-    """The classes of all specs of some folders that are not parts of others alone."""
+    """Return the classes of all specs in some directories."""
     types = [name.removesuffix(".yaml") for one in folders for name in sorted(os.listdir(one))]
     return split(filter(library.has, dict.fromkeys(types)), library)[0]
 
@@ -43,7 +43,7 @@ def every(library: Library, folders: Iterable[str]) -> list[Own]:
 def results(
     own: Iterable[Own], samples: int, seed: int, done: Callable[[list[Result]], None]
 ) -> list[Result]:
-    """How each class does."""
+    """Return the result of each class."""
     from archspec.deriving import verify_own
 
     found: list[Result] = []

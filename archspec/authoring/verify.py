@@ -1,4 +1,4 @@
-"""`archspec.verify`: specs held to what transformers, or a class of one's own, builds; as a report."""
+"""`archspec.verify`: the validation of specs against transformers or your own classes, as a report."""
 
 from __future__ import annotations
 
@@ -69,9 +69,11 @@ class Verification(Report):
     """
 
     versions: dict[str, str] = fact(
-        "the installed versions of the reference", lambda self: self.run.versions,
-        keys=dict.fromkeys(("transformers", "torch"), "the installed version"), least=2,
-    )  # fmt: skip
+        "the installed versions of the reference",
+        lambda self: self.run.versions,
+        keys=dict.fromkeys(("transformers", "torch"), "the installed version"),
+        least=2,
+    )
     listed: tuple[str, ...] = fact(
         "classes that another release adds or removes; with --changed only", kind="list[str]"
     )
@@ -98,16 +100,16 @@ class Verification(Report):
 
     @checked(verdict=TEXT)
     def count(self, verdict: str) -> int:
-        """How many architectures are `exact`, `wrong` or `unavailable`."""
+        """Return the number of architectures that are `exact`, `wrong` or `unavailable`."""
         return self.run.count(verdict)
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """Each architecture's outcome, with the seconds that it took."""
+        """The outcome of each architecture, and the seconds that it took."""
         return self.run.results
 
     def blocks(self) -> Iterator[Block]:
-        """Each difference once, under the line of the spec that it is laid on; then the totals."""
+        """Yield each difference once, under the most likely line of the spec; then the totals."""
         yield from self.listed
         for (place, kind), differences in sorted(self._causes().items()):
             lines = _cause(place, kind, differences)
@@ -119,7 +121,7 @@ class Verification(Report):
         yield from self._totals()
 
     def _causes(self) -> dict[tuple[str, str], list[Difference]]:
-        """The differences, by the line that they are laid on and their kind."""
+        """Return the differences by the most likely line of the spec and by kind."""
         causes: dict[tuple[str, str], list[Difference]] = {}
         for outcome in (result.outcome for result in self.results):
             for difference in outcome.differences:
@@ -150,15 +152,16 @@ def verify(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Verification:
-    """Holds specs to what transformers builds, tensor for tensor, at the default config and at random ones.
+    """Validate specs against transformers, tensor by tensor, at the default config and at random ones.
 
-    ``names`` are architectures or model types; ``all`` takes everything that is described, ``changed`` the
-    specs that differ from a commit, and those that use them. Specs of one's own (``specs``, folders of them)
-    are held to the classes that their headers name. ``samples`` random configs, from 10 on also some for each
-    branch of a spec, are drawn from ``seed``. ``jobs`` are processes; with more than one, a script needs its
-    `if __name__ == "__main__":`. ``progress`` is told how many are done, of how many, and what is.
+    ``names`` are architectures or model types, ``all`` takes everything that is supported, and ``changed``
+    takes the specs that differ from a commit and those that use them. Your own specs, in the directories
+    ``specs``, are compared with the classes that their headers name. ``samples`` random configs are drawn
+    from ``seed``; from 10 on, some are for each branch of a spec. ``jobs`` is the number of processes; with
+    several, a script needs `if __name__ == "__main__":`. ``progress`` is called with the number of verified
+    classes, their total, and a text.
 
-    Needs the extra `verify`. Errors: :class:`ArchspecError` for a name that no spec describes, and
+    Needs the extra `verify`. Errors: :class:`ArchspecError` for an unsupported name, and
     :class:`MissingPackageError`.
     """
     library = library_of(specs)
@@ -182,7 +185,7 @@ def _chosen(names: list[str], all: bool, changed: str | None) -> Chosen:
 
 
 def telling(progress: Progress | None, total: int) -> Callable[[list[Result]], None]:
-    """What a run tells as it goes, handed on: how many are verified, and how many of them are wrong."""
+    """Return a function that counts results and calls ``progress`` with their numbers."""
     seen: list[Result] = []
 
     def done(results: list[Result]) -> None:

@@ -171,8 +171,9 @@ class Cache(CallReport):
     """
 
     dtype: str = fact("the dtype of the cache, except tensors with a fixed dtype")
-    cache_elements: int = fact(COSTS["cache_elements"].help, lambda self: self.call.cache_elements(),
-                               title="elements")  # fmt: skip
+    cache_elements: int = fact(
+        COSTS["cache_elements"].help, lambda self: self.call.cache_elements(), title="elements"
+    )
     cache_bytes: dict[str, int] = fact(
         "bytes of the KV cache, by allocation",
         lambda self: {one: self.call.cache_bytes(self.dtype, one) for one in self.call.allocations},

@@ -146,6 +146,10 @@ class Memory(CallReport):
             yield ("" if self.working_set[one].exact else ">= ") + text(count)
 
 
+def _share(ranks: int) -> str:
+    return f"1/{ranks}" if ranks > 1 else ""
+
+
 def _ranks(name: str, help: str) -> Any:
     """Declare the number of ranks of a kind of parallelism."""
     if name == "data_parallel":
@@ -185,7 +189,7 @@ class Training(TrainingStep, OfModel, Report):
     """
 
     model_type: str = fact("transformers' model type", lambda s: s.scope.spec.model_type, title="model type")
-    _lengths = {name: _length(name) for name in ("batch", "tokens")}  # noqa: RUF012
+    _length_facts = {name: _length(name) for name in ("batch", "tokens")}  # noqa: RUF012
     encoder_tokens: int = fact(AXES["encoder_tokens"].help, json=lambda s: s.encoder_tokens or 0)
     dtype: str = fact("the dtype of weights and activations")
     optimizer: Any = fact("the optimizer", kind="str", json=lambda s: s.optimizer.name, title="optimizer")
@@ -269,10 +273,9 @@ class Training(TrainingStep, OfModel, Report):
         yield facts_table(self, "memory of a rank")
         yield ""
         rows = [
-            (part.name, part.dtype, f"1/{part.shared_by}" if part.shared_by > 1 else "",
-             number(part.bytes), size(part.bytes))
+            (part.name, part.dtype, _share(part.shared_by), number(part.bytes), size(part.bytes))
             for part in self.parts
-        ]  # fmt: skip
+        ]
         total = sum(part.bytes for part in self.parts)
         totals = ("total", "", "", f">= {number(total)}", f">= {size(total)}")
         yield Table("part|dtype|share|>bytes|>", [*rows, totals])

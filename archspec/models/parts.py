@@ -30,8 +30,9 @@ class LeadingTerms(Record):
     value: float = fact("the value of the dominant terms at the config", least=None)
     growing: list[str] = fact("the fields that grow")
     dropped: str = fact("the dropped terms, in Python's syntax", lambda one: str(one.dropped.expr))
-    dropped_value: float = fact("the value of the dropped terms at the config",
-                                lambda one: one.dropped.value, least=None)  # fmt: skip
+    dropped_value: float = fact(
+        "the value of the dropped terms at the config", lambda one: one.dropped.value, least=None
+    )
     dropped_share: float = fact("the share of the dropped terms", lambda one: one.dropped.share, least=None)
 
 
@@ -271,5 +272,8 @@ class Case(Record):
 class Piecewise(OfFormula):
     """a closed form in cases"""
 
-    cases: list[Case] = fact("one case per combination of the boolean fields that matter",
-                             lambda formula: formula.piecewise(), least=1)  # fmt: skip
+    cases: list[Case] = fact(
+        "one case per combination of the boolean fields that matter",
+        lambda formula: formula.piecewise(),
+        least=1,
+    )

@@ -145,7 +145,7 @@ class Engine:
             left = left & ~mask
 
     def _mask(self, region: Region, box: Box, left: Array) -> Array | None:
-        """Return those of some points of a box that are in a region; None if there are none."""
+        """Return a mask of those points of a box that are in a region; None if no point is."""
         for condition in region.conditions:
             with np.errstate(all="ignore"):
                 left = left & self.evaluator.holds(condition, box)

@@ -21,6 +21,9 @@ def _no_terms(node: Any) -> list[Term]:
     return []
 
 
+_UNITS = {"parameter": "parameters", "buffer": "elements", "cache": "elements", "activation": "bytes"}
+
+
 class Quantity(NamedTuple):
     """One quantity: ``title`` labels it in tables, ``help`` defines it.
 
@@ -43,8 +46,8 @@ class Quantity(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The unit of a number of parameters or of elements."""
-        return "parameters" if self.kind == "parameter" else "elements"
+        """The unit of the number: parameters, elements, bytes or FLOPs."""
+        return _UNITS.get(self.kind, "FLOPs")
 
     @property
     def latex_symbol(self) -> str:

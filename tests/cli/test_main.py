@@ -147,7 +147,7 @@ def test_no_room_for_errors_either(line: str) -> None:
 
 @pytest.mark.parametrize("line", [*PRINTING[:3], *REFUSED])
 def test_closed_outputs(line: str) -> None:
-    """What goes to a closed output goes nowhere else."""
+    """The text of a closed output does not appear in the other one."""
     plain = run(line)
     without_out, without_err = run(line, ">&-"), run(line, "2>&-")
     assert (without_out.returncode, without_out.stderr) == (plain.returncode, plain.stderr)

@@ -1,4 +1,4 @@
-"""`archspec derive`: a spec drafted from the constructor of a class, and held to what the class builds."""
+"""`archspec derive`: a spec drafted from the constructor of a class, and validated against the class."""
 
 from __future__ import annotations
 

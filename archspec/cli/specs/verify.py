@@ -1,4 +1,4 @@
-"""`archspec verify`: specs held to transformers, tensor for tensor."""
+"""`archspec verify`: specs validated against transformers, tensor by tensor."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 from archspec.sweeping.boxes import Array
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.pictures.view import View, evaluate, most_of, nothing_to_draw, short, thin
-from archspec.tables.quantities import QUANTITIES
+from archspec.tables.quantities import FORMULAS
 
 FINE, LINES = 200, 5  # points of a line, and lines of a panel
 _APART = 0.05  # fields that change the first column by less do not make a line each
@@ -19,8 +19,7 @@ _PALE = "#b9c4cc"
 _DASHES = ("-", "--", ":", "-.")
 _MARKED = 30  # lines with fewer points have markers
 _FRAME = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealpha": 0.9}
-_UNITS = {"bytes": "bytes", "cache_bytes": "bytes", "cache_elements": "elements"}
-_UNITS |= dict.fromkeys(("flops", "masked_flops", "training_flops"), "FLOPs")
+_UNITS = {"bytes": "bytes", "cache_bytes": "bytes", **{name: one.unit for name, one in FORMULAS.items()}}
 Panel = Callable[[Any], None]
 
 
@@ -46,7 +45,7 @@ def unit_of(column: str) -> str:
     >>> unit_of("active_params"), unit_of("bytes"), unit_of("flops"), unit_of("params / 2")
     ('parameters', 'bytes', 'FLOPs', 'params / 2')
     """
-    return QUANTITIES[column].unit if column in QUANTITIES else _UNITS.get(column, column)
+    return _UNITS.get(column, column)
 
 
 def lines(picture: Picture, columns: list[str], number: int, spreads: Mapping[int, float]) -> Panel | None:

@@ -91,7 +91,7 @@ class View:
 def center_of(sweeps: Sequence[Asked]) -> list[Any]:
     """Return a value of each field at which every sweep has a count, as near as possible to the config's.
 
-    Errors: :class:`SweepError` if there is no such point.
+    Errors: :class:`SweepError` if no point has values.
     """
     axes = sweeps[0].subject.axes
     own = tuple(_own_place(sweeps[0], one) for one in axes)

@@ -63,7 +63,7 @@ def agreement(case: Case) -> str:
     theirs = symbolic_flops(model, call)
     ours = closed_form(case.scope, case.architecture, call)
     if theirs.free_symbols - set(_LENGTHS):  # lengths that depend on values, e.g. the tokens of an expert
-        raise Unavailable("torch counts over symbols of its own")
+        raise Unavailable("torch's count has other symbols")
     if theirs.free_symbols != ours.free_symbols:  # torch fixed a length, e.g. in a loop over tokens
         same, how = _substituted(ours, _CALL.tokens) == _substituted(theirs, _CALL.tokens), "points"
     elif all(one.is_polynomial(*_LENGTHS) for one in (ours, theirs)):
@@ -75,7 +75,7 @@ def agreement(case: Case) -> str:
 
 
 def agreement_if_symbolic(case: Case) -> str:
-    """The agreement, or `not over symbols` if there is none."""
+    """Return the agreement, or `not over symbols` without one."""
     try:
         return agreement(case)
     except (ArchspecError, Refused, Unavailable):

@@ -57,7 +57,7 @@ def classes() -> Iterator[tuple[str, str, list[str]]]:
 
 
 def verify_loss(spec: Spec, architecture: str, kernels: list[str], drawn: int = _DRAWN) -> str | None:
-    """The name of the loss that keeps as much as the class at every point; None if there is none."""
+    """Return the name of the loss that keeps as many bytes as the class at every point, or None."""
     if not takes_labels(architecture, spec.model_type):
         return None
     left, compared = known_losses(), 0

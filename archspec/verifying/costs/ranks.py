@@ -1,4 +1,4 @@
-"""What a rank holds, validated against transformers shape by shape; the text of formulas/plans.json.
+"""Validation of the parameters of a rank, shape by shape; the text of formulas/plans.json.
 
 `python -m tools.from_transformers plans` writes the file.
 """

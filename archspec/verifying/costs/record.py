@@ -98,7 +98,7 @@ def _work(task: Task) -> CostOutcome:
 
 
 def recorded() -> dict[str, Line]:
-    """The lines of formulas/costs.json; empty if there is no file."""
+    """Return the lines of formulas/costs.json; empty without the file."""
     try:
         with open(_path(), encoding="utf-8") as file:
             types = json.load(file)["types"]

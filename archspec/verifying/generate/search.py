@@ -91,12 +91,12 @@ class Search:
                 continue
             values = [found.fields[path].value for found in there]
             is_size = type(values[0]) is int
-            others = choices(self.spec.library, known, self.sampler.texts(path))
-            sides: list[Any] = [value for value in others if type(value) not in (int, dict)]
-            if is_size:  # one layer, none, enough for a pattern of layers; an odd size
-                sides += [1, 0, 3] if is_deep(known.field.name) else [7]
-            if own is not None and path[-1] != TIES:
-                sides = [7] if is_size and not is_deep(known.field.name) else []
+            is_width = is_size and not is_deep(known.field.name)
+            sides: list[Any] = [7] if is_width else []  # an odd size
+            if own is None or path[-1] == TIES:
+                others = choices(self.spec.library, known, self.sampler.texts(path))
+                sides = [value for value in others if type(value) not in (int, dict)] + sides
+                sides += [1, 0, 3] if is_size and not is_width else []  # enough layers for a pattern
             ends = there if len(there) == 1 or not is_size else [there[0], there[-1]]
             for value in [side for side in sides if side not in values]:
                 for start in ends[: 2 if is_size else 1]:
