@@ -52,7 +52,7 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
         return Weights(self.root, self.tensors(), chosen)
     rest = dtype_name(dtype or self.dtype)
     if dtype_bytes(rest) == 1:
-        message = f"weights in {rest} need scales: {rest} is not a format of whole models"
+        message = f"weights in {rest} need scales, which a dtype lacks"
         name = "int8" if "int" in rest else "fp8"
         option = "--set dtype=bfloat16" if dtype is None else "a 16-bit --dtype"
         raise ArchspecError(message, help=f"use --weights {name}, and {option}")
