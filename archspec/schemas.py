@@ -50,7 +50,7 @@ _POINT = {  # a line of a sweep
 }
 
 
-@checked()
+@checked
 def schema(verb: str) -> dict[str, Any]:
     """Return the JSON Schema of a verb's `--json`, and of its report's `as_json()`.
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from archspec.arguments import CLASS, checked, takes
+from archspec.arguments import checked, takes
 from archspec.authoring.verify import OutcomeFacts as OutcomeFacts
 from archspec.deriving import Draft, compiled, draft, find, overlay, params, unread, verified
 from archspec.errors import ArchspecError, SpecError
@@ -57,7 +57,7 @@ class Derived(Report):
         is_wrong = any(outcome.verdict == "wrong" for outcome in self.outcomes)
         return is_wrong or bool(self.unread) or self.refusal is not None
 
-    @checked()
+    @checked
     def save(self, folder: str, overwrite: bool = False) -> list[str]:
         """Write each spec to a file in a directory, and return the files.
 
@@ -87,7 +87,7 @@ class Derived(Report):
         yield from (f"unread {name}: {reason}" for name, reason in self.unread.items())
 
 
-@takes("derive", name=CLASS, config=CLASS)
+@takes("derive")
 def derive(
     name: str | type,
     *,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from archspec.arguments import TEXT, TEXTS, checked, takes
+from archspec.arguments import checked, takes
 from archspec.authoring.own import every, results, split
 from archspec.errors import ArchspecError
 from archspec.extras import optional
@@ -98,7 +98,7 @@ class Verification(Report):
     def __init__(self, run: campaign.Report, own: Sequence[str] = (), listed: Sequence[str] = ()) -> None:
         self.run, self.own, self.listed = run, tuple(own), tuple(listed)
 
-    @checked(verdict=TEXT)
+    @checked
     def count(self, verdict: str) -> int:
         """Return the number of architectures that are `exact`, `wrong` or `unavailable`."""
         return self.run.count(verdict)
@@ -140,7 +140,7 @@ class Verification(Report):
         yield f"{versions}; --samples {self.run.samples} --seed {self.run.seed}"
 
 
-@takes("verify", names=TEXTS)
+@takes("verify")
 def verify(
     names: str | Iterable[str] = (),
     *,

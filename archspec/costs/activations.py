@@ -114,7 +114,7 @@ class RankActivations:
         }
 
 
-@checked()
+@checked
 def called_activations(
     scope: Scope,
     architecture: str,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from math import prod
 
-from archspec.arguments import TEXT, checked
+from archspec.arguments import checked
 from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
@@ -173,12 +173,12 @@ class Forward:
         """The supported allocations: `exact`, `static` if it was validated, `pages`."""
         return tuple(one for one in ALLOCATIONS if one != STATIC or STATIC in self.held)
 
-    @checked(allocation=TEXT)
+    @checked
     def cache_elements(self, allocation: str = EXACT) -> int:
         """Return the elements of the KV cache: see :meth:`cache_bytes`."""
         return sum(tensor.numel for tensor in self.allocated(allocation))
 
-    @checked(allocation=TEXT)
+    @checked
     def allocated(self, allocation: str) -> list[CacheTensor]:
         """Return the tensors that an allocation reserves."""
         if allocation not in ALLOCATIONS:
@@ -191,7 +191,7 @@ class Forward:
         call = whole_pages(self.call) if allocation == PAGES else self.call
         return _cache_of(build_costs(self.scope, self.architecture, axes_of(call)).root, allocation)
 
-    @checked(name=TEXT)
+    @checked
     def check_held(self, name: str) -> None:
         """Errors: :class:`ArchspecError` for a number that was not validated."""
         if name not in HELD:
@@ -201,7 +201,7 @@ class Forward:
             message = f"{what} of {self.architecture} are not supported: not validated against {reference}"
             raise ArchspecError(message, help="its FLOPs and its KV cache are supported")
 
-    @checked(allocation=TEXT)
+    @checked
     def cache_bytes(self, dtype: str, allocation: str = EXACT) -> int:
         """Return the bytes of the KV cache after this call in a dtype; some states have a fixed dtype.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cached_property
 
-from archspec.arguments import TEXT, checked
+from archspec.arguments import checked
 from archspec.configs.scope import Scope
 from archspec.costs.activations import (
     PIPELINE,
@@ -60,7 +60,7 @@ class TrainingStep:
     Errors: :class:`ArchspecError` if transformers does not shard the class like this.
     """
 
-    @checked(dtype=TEXT)
+    @checked
     def __init__(
         self,
         scope: Scope,

@@ -88,7 +88,7 @@ def _own_specs(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterator[
     yield from map(str, library.unread)
 
 
-@checked()
+@checked
 def architectures(specs: Specs = ()) -> list[str]:
     """Return every architecture name that :func:`archspec.load` accepts, sorted."""
     library = library_of(specs)

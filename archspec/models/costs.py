@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.arguments import MAYBE_WHOLE, checked, takes
+from archspec.arguments import checked, takes
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.formats.stated import cache_note, key_problem, quantization_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from archspec.models.memory import Memory, Training
 
 
-@checked()
+@checked
 def params_bytes(self: Any, dtype: str | None = None) -> int:
     """Return bytes of the unique parameters in a dtype; without one as the config stores them.
 
@@ -30,7 +30,7 @@ def params_bytes(self: Any, dtype: str | None = None) -> int:
     return int(self.params * dtype_bytes(dtype or self.dtype))
 
 
-@checked()
+@checked
 def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> Weights:
     """Return the unique parameters as they are stored, quantized if the config says so.
 
@@ -197,7 +197,7 @@ def memory(
     return Memory(self.forward(**lengths), stored, rest, last, notes)
 
 
-@takes("training", encoder_tokens=MAYBE_WHOLE)
+@takes("training")
 def training(
     self: Any,
     batch: int = 1,

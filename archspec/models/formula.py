@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from archspec.arguments import ARRANGEMENT, STATED, TEXT, checked
+from archspec.arguments import checked
 from archspec.configs.origin import merge_overrides
 from archspec.errors import FormulaError
 from archspec.models.branches import (
@@ -51,7 +51,7 @@ class Formula(ClosedForm):
     source: Source | None = None
     notes: tuple[str, ...] = ()
 
-    @checked()
+    @checked
     def evaluate(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> int:
         """Return the quantity at the config with some fields set, like `archspec count --set`.
 
@@ -91,7 +91,7 @@ class Formula(ClosedForm):
         """Return the exact count at other fields, without the formula."""
         return count_at(self, spot_at(self, self._origin, fields))
 
-    @checked()
+    @checked
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
         """Return the formula at the config with some fields set, in the branch taken there.
 
@@ -112,7 +112,7 @@ class Formula(ClosedForm):
         there.notes = (*spot.notes, *([f"another branch: {'; '.join(new)}"] if new else ()))
         return there
 
-    @checked()
+    @checked
     def substitute(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
         """Return the formula at some fields, with their values in place of their symbols.
 
@@ -130,7 +130,7 @@ class Formula(ClosedForm):
         table = {sympy.Symbol(name): exactly(value) for name, value in numbers.items()}
         return form.replaced(table, [f"{name} = {value}" for name, value in numbers.items()])
 
-    @checked(texts=STATED)
+    @checked
     def assume(self, *texts: str | Mapping[str, str | int], **fields: str | int) -> Formula:
         """Return the formula with fields replaced by expressions, all at once: ``a="b", b="a"`` swaps two.
 
@@ -162,7 +162,7 @@ class Formula(ClosedForm):
             other.stated.append(f"{text}, with the config's own {' and '.join(own)}" if own else text)
         return other.at()
 
-    @checked(fields=TEXT)
+    @checked
     def leading(self, *fields: str) -> Leading:
         """Return the dominant terms as ``fields``, or widths, depths, experts and vocabularies grow.
 
@@ -174,7 +174,7 @@ class Formula(ClosedForm):
         """
         return Leading(self, fields)
 
-    @checked(by=ARRANGEMENT)
+    @checked
     def by(self, by: str = "repetition", depth: int = 1) -> Parts:
         """Return its parts by `component`, `module` (to a depth), `layer`, `repetition`, or `polynomial`.
 
@@ -182,7 +182,7 @@ class Formula(ClosedForm):
         """
         return Parts(self, arrangement(self, by, depth))
 
-    @checked(field=TEXT)
+    @checked
     def collect(self, field: str) -> Excerpt:
         """Return the formula by powers of one field.
 
@@ -194,7 +194,7 @@ class Formula(ClosedForm):
         """
         return Excerpt(self, *collect_powers(self, field))
 
-    @checked(by=ARRANGEMENT)
+    @checked
     def table(
         self, format: str = "markdown", by: str = "component", depth: int = 1, width: float | None = None
     ) -> str:
@@ -222,7 +222,7 @@ class Formula(ClosedForm):
         """Return how much the quantity changes with each field, like `archspec sensitivity`."""
         return Sensitivities(self, self._count)
 
-    @checked()
+    @checked
     def piecewise(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
         """Return the formula for each combination of the boolean flags that change it.
 
@@ -230,7 +230,7 @@ class Formula(ClosedForm):
         """
         return piecewise(self, self.at, limit)
 
-    @checked()
+    @checked
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
         r"""Return LaTeX in the standard symbols: without delimiters, in an environment, or a whole document.
 
@@ -269,7 +269,7 @@ class Formula(ClosedForm):
         """Its conditions as Python expressions over :attr:`inputs`."""
         return prepare(self).tests("python")
 
-    @checked()
+    @checked
     def written(
         self, format: str = "unicode", *, notation: str | None = None, symbol: Mapping[str, str] | None = None
     ) -> str:
@@ -283,7 +283,7 @@ class Formula(ClosedForm):
             raise FormulaError(f"unknown formula format {format!r}", help=f"choose {', '.join(FORMATS)}")
         return format_formula(self, format, own_glyphs(notation, symbol)) + condition_note(self, format)
 
-    @checked()
+    @checked
     def as_json(self, notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return plain data, as `archspec formula --json` prints it: every format and all conditions."""
         return formula_json(self, own_glyphs(notation, symbol))

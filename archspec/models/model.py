@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from archspec.arguments import DEPTH, TEXT, checked, takes
+from archspec.arguments import checked, takes
 from archspec.configs.choice import choose, default_note, source_of
 from archspec.configs.notes import check_sizes, notes
 from archspec.configs.origin import RawConfig, merge_overrides
@@ -89,7 +89,7 @@ class Model:
     def _counts(self) -> dict[str, int]:
         return quantities_of(self._tensors)
 
-    @checked()
+    @checked
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Model:
         """Return the same class at the config with other fields, like :func:`load` with ``set``.
 
@@ -110,14 +110,14 @@ class Model:
         """
         return list(self._tensors)
 
-    @checked()
+    @checked
     def count(self, quantity: str) -> int:
         """Return a quantity by its name in :data:`archspec.tables.quantities.QUANTITIES`."""
         if quantity not in self._counts:
             raise ArchspecError(f"unknown quantity {quantity!r}; choose one of {', '.join(self._counts)}")
         return self._counts[quantity]
 
-    @takes("count", depth=DEPTH)
+    @takes("count")
     def counts(self, dtype: str | None = None, depth: int | None = None) -> Counts:
         """Return all counts, bytes and notes, and the modules down to a depth, like `archspec count`.
 
@@ -160,7 +160,7 @@ class Model:
         """The closed form of :attr:`params` at this config's flags."""
         return self.quantity("params")
 
-    @checked(name=TEXT)
+    @checked
     def quantity(self, name: str, **lengths: Any) -> Formula:
         """Return the closed form of a quantity of :data:`archspec.tables.quantities.FORMULAS`.
 
@@ -230,7 +230,7 @@ class Model:
 Source = str | os.PathLike[str] | Mapping[str, Any] | Any
 
 
-@checked()
+@checked
 def load(
     config: Source,
     architecture: str | None = None,
@@ -281,7 +281,7 @@ def _chosen(
     return model
 
 
-@checked()
+@checked
 def formula(
     config: Source,
     quantity: str = "params",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from archspec.arguments import ARRANGEMENT, PARTS, checked
+from archspec.arguments import checked
 from archspec.models.report import OfModel, Record, Report, data_of, fact
 from archspec.render.arrangements import Part, arrangement
 from archspec.render.formats import PLAIN, Own, format_formula, symbols_json, typeset
@@ -60,7 +60,7 @@ class Excerpt:
         """Return plain text with `·` and powers, in the standard symbols."""
         return self._format("unicode")
 
-    @checked()
+    @checked
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
         """Return LaTeX in the standard symbols, with the layout of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
@@ -123,7 +123,7 @@ class Parts(Report):
     def __getitem__(self, key: int | str) -> Excerpt:
         return self.parts[key] if isinstance(key, int) else {part.label: part for part in self.parts}[key]
 
-    @checked()
+    @checked
     def latex(self, env: str | None = "align*", width: float | None = None, standalone: bool = False) -> str:
         """Return LaTeX of the sum and of each part, with the layout of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
@@ -162,13 +162,13 @@ class Leading(Excerpt):
         self.growing = self._found.growing
         self.dropped = Excerpt(formula, Part.of("", self._found.dropped))
 
-    @checked(parts=PARTS)
+    @checked
     def cut(self, parts: Iterable[Part]) -> list[Part]:
         """Return the leading terms of each part; parts without any are left out, unless all are."""
         left = [self._found.keep(part) for part in parts]
         return [part for part in left if part.expr != 0] or [self.part]
 
-    @checked(by=ARRANGEMENT)
+    @checked
     def by(self, by: str, depth: int = 1) -> Parts:
         """Return the leading terms of each part of the formula; parts without any are left out."""
         return Parts(self.formula, self.cut(arrangement(self.formula, by, depth)), self.layout)

@@ -63,7 +63,7 @@ class Tree(Report):
     def __init__(self, root: Item) -> None:
         self.root = root
 
-    @checked()
+    @checked
     def table(self, depth: int | None = None) -> Table:
         """Return the rows of the text: module, parameters of all copies, their share, those of one copy."""
         rows = module_rows(self.root, checked_depth(depth), "x")
@@ -75,17 +75,17 @@ class Tree(Report):
         """Yield the table of all levels."""
         yield self.table()
 
-    @checked()
+    @checked
     def text(self, depth: int | None = None) -> str:
         """Return the text that `archspec tree` prints into a pipe."""
         return plain([self.table(depth)])
 
-    @checked()
+    @checked
     def html(self, depth: int | None = None) -> str:
         """Return a table with a row for each module; every text is escaped."""
         return f"<div>{modules_html(self.root, checked_depth(depth))}</div>"
 
-    @checked()
+    @checked
     def as_json(self, depth: int | None = None) -> dict[str, Any]:
         """Return plain data, as `archspec tree --json` prints it."""
         return data_of(Module, _cut(self.root, checked_depth(depth)))

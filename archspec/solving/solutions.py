@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from archspec.arguments import MODEL, TEXTS, checked
+from archspec.arguments import checked
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
@@ -54,7 +54,7 @@ class Solution(NamedTuple):
         values = ", ".join(f"{name} = {_shown(value)}" for name, value in self.values.items())
         return f"{values} with {self.params:,} parameters, {self.off} off"
 
-    @checked()
+    @checked
     def save(self, folder: str, overwrite: bool = False) -> str:
         """Write config.json into a folder, which is created if missing; return the file's path.
 
@@ -151,7 +151,7 @@ class Solutions(list[Solution]):
         if self.order:
             yield self.order
 
-    @checked(paths=TEXTS)
+    @checked
     def as_json(self, paths: Sequence[str] = ()) -> dict[str, Any]:
         """Plain data, as `archspec solve --json` prints it; ``paths`` as in :meth:`blocks`."""
         written: Sequence[str | None] = paths or [None] * len(self)
@@ -172,7 +172,7 @@ def _shown(value: Any) -> str:
     return number(value) if type(value) is int else str(value)
 
 
-@checked(model=MODEL)
+@checked
 def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     """The config.json of a model: every field that a count depends on, and all else that the config states.
 

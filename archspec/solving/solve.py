@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from archspec.arguments import GRID, described, takes
+from archspec.arguments import described, takes
 from archspec.configs.choice import source_of
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
@@ -39,7 +39,7 @@ MOST_PERCENT = 10**9  # larger percentages make no difference
 ASTRAY = Fraction(1, 2)  # the largest miss of a config whose fields the user did not choose
 
 
-@takes("solve", set=GRID)
+@takes("solve")
 def solve(
     config: Source,
     free: str | Sequence[str] = (),

@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.arguments import COLUMNS, GRID, MAYBE_PATH, MAYBE_WHOLE, PATH, SWEEPS, checked, takes
+from archspec.arguments import checked, takes
 from archspec.errors import SweepError
 from archspec.extras import required
 from archspec.formats.stated import check_unquantized
@@ -126,7 +126,7 @@ class Sweep(Report):
     def __bool__(self) -> bool:
         return True
 
-    @checked()
+    @checked
     def head(self, rows: int = 40, yes: bool = False, progress: Progress | None = None) -> Head:
         """Return the first rows, for which no more of the grid is evaluated than they need.
 
@@ -149,7 +149,7 @@ class Sweep(Report):
         said = self.remarks(seen) if seen else []
         return Head(self.schema.names, taken, more, [*said, *self.notes])
 
-    @checked(looked=MAYBE_WHOLE)
+    @checked
     def remarks(self, looked: int | None = None) -> list[str]:
         """Return how many points have no row, and why: of all points, or of the first ``looked``."""
         return list(remarks(self.points, looked or self.points, self.filtered, self.refused))
@@ -159,7 +159,7 @@ class Sweep(Report):
         """The lengths of the calls, fields without effect, an assumed dtype, and FLOPs in excess."""
         return [f"note: {text}" for text in notes_of(self.engine)]
 
-    @checked()
+    @checked
     def array(self, column: str = "params", yes: bool = False) -> np.ndarray[Any, Any]:
         """Return a column as an array with a dimension for each swept field: of int64, float64 or bool.
 
@@ -179,7 +179,7 @@ class Sweep(Report):
         whole = as_array(self.engine.fill(number, DTYPES.get(kind, object)), column, kind)
         return whole.reshape(self.engine.grid.lengths)
 
-    @checked(path=PATH)
+    @checked
     def write(
         self,
         path: str,
@@ -200,7 +200,7 @@ class Sweep(Report):
         with whole_file(path, overwrite) as target:
             return write(self.batches(progress), self.schema, swept, target, ending, csv_safe)
 
-    @checked(path=MAYBE_PATH, beside=SWEEPS)
+    @checked
     def plot(
         self,
         path: str | None = None,
@@ -217,7 +217,7 @@ class Sweep(Report):
 
         return draw([self, *beside], path, kind, log, overwrite)
 
-    @checked()
+    @checked
     def sql(self, dialect: str = "duckdb", table: str | None = None) -> str:
         """Return the sweep as a SQL query; see :func:`archspec.sweeping.sql.query`."""
         from archspec.sweeping.sql import query
@@ -249,7 +249,7 @@ class Sweep(Report):
         return f"<sweep of {self.architecture} over {sizes}>"
 
 
-@takes("sweep", set=GRID, columns=COLUMNS)
+@takes("sweep")
 def sweep(
     config: Source,
     set: Mapping[str, Any] | Sequence[str],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from archspec.arguments import EXPRESSION, FIELDS, MAPPING, TEXT, WHOLE, checked, described
+from archspec.arguments import checked, described
 from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations, loss_saved
 from archspec.costs.forward import Forward
@@ -172,12 +172,12 @@ class ClosedForm:
         other.absent = tuple(name for name in self.absent if name not in left)
         return other
 
-    @checked(replacement=MAPPING)
+    @checked
     def composed(self, replacement: dict[Any, Any]) -> dict[Any, Any]:
         """What symbols are replaced by, where those of the result are replaced once more."""
         return {**replacement, **{old: new.xreplace(replacement) for old, new in self.replacements.items()}}
 
-    @checked(dtype=TEXT)
+    @checked
     def in_bytes(self, dtype: str) -> Self:
         """The formula times the bytes of one element.
 
@@ -194,7 +194,7 @@ class ClosedForm:
             self._one_dtype(self.call)
         return self.scaled(dtype_bytes(dtype), f"bytes of the {self.quantity} in {dtype}")
 
-    @checked(times=WHOLE, name=TEXT)
+    @checked
     def scaled(self, times: int, name: str) -> Self:
         """The formula so many times, under another name."""
         other = copy.copy(self)
@@ -209,13 +209,13 @@ class ClosedForm:
             help_ = "bytes are given at numbers: model.forward(...).cache_bytes(dtype)"
             raise FormulaError(Problem(message, help=help_))
 
-    @checked(expr=EXPRESSION)
-    def number(self, expr: Any) -> Any:
+    @checked
+    def number(self, expr: sympy.Expr | float) -> Any:
         """The exact value of any expression of this formula's symbols at the config's values."""
         table = {sympy.Symbol(name): exactly(value) for name, value in self.symbols.items()}
         return _summed(sympy.sympify(expr).xreplace(table))
 
-    @checked(values=FIELDS)
+    @checked
     def substituted(self, values: dict[str, int | float]) -> int:
         """The expression at values of its symbols. Errors: :class:`FormulaError` for no whole number."""
         for name, value in values.items():

@@ -56,8 +56,6 @@ def test_tables_in_text_and_notebooks(cli: Any) -> None:
     [
         ("by", ("layers",), r"(?s)unknown arrangement 'layers'.*did you mean layer"),
         ("by", ("module", 0), "invalid depth 0"),
-        ("by", ("module", 1.5), r"invalid depth 1\.5"),
-        ("by", (None,), "unknown arrangement None"),
         ("table", ("html",), r"(?s)unknown table format 'html'.*choose markdown or latex"),
         ("collect", ("hidden",), "hidden does not enter"),
         ("leading", ("num_attention_heads",), "num_attention_heads does not enter"),

@@ -63,7 +63,7 @@ def test_a_tree_has_an_escaped_row_for_each_module() -> None:
     tree.root = tree.root._replace(label="<script>")
     assert "<script>" not in tree.html()
     for depth in (-1, 1.5, "2", True):
-        with pytest.raises(archspec.ArchspecError, match="depth is"):
+        with pytest.raises(archspec.ArchspecError, match="depth"):
             tree.text(depth)  # type: ignore[arg-type]
 
 

@@ -86,7 +86,7 @@ def test_floats_stay_floats_if_the_condition_keeps_no_sampled_point(tmp_path: Pa
     fields = ["hidden_size=1024:4096:128", "num_hidden_layers=8:64"]
     columns = {"params": "params", "aspect": "hidden_size/num_hidden_layers", "billions": "params/1e9"}
     tie, where = {"num_attention_heads": "hidden_size // 128"}, "params > 6.7e9 and params < 6.75e9"
-    grid = archspec.sweep(LLAMA, fields, tie=tie, where=where, columns=columns)
+    grid = archspec.sweep(LLAMA, fields, tie=tie, where=where or (), columns=columns)
     rows = list(grid)
     assert [row["params"] for row in rows] == [6706247296, 6739227648, 6748842240, 6738415616]
     assert [row["billions"] for row in rows] == [6.706247296, 6.739227648, 6.74884224, 6.738415616]
@@ -103,7 +103,7 @@ def test_the_type_follows_from_the_values(column: str) -> None:
     for where in (None, "hidden_size == 768"):
         fields = {"hidden_size": [512, 768, 2048], "num_hidden_layers": [1, 2, 3]}
         tie = {"num_attention_heads": "hidden_size // 128"}
-        grid = archspec.sweep(LLAMA, fields, tie=tie, columns={"x": column}, where=where)
+        grid = archspec.sweep(LLAMA, fields, tie=tie, columns={"x": column}, where=where or ())
         assert str(grid.schema.field("x").type) == KINDS[column]
 
 
@@ -143,7 +143,7 @@ def test_random_columns_have_the_values_of_python(seed: int, tmp_path: Path) -> 
     if any(isinstance(value, int) and abs(value) >= 10**38 for value in expected.values()):
         return
     try:
-        grid = archspec.sweep(LLAMA, fields, tie=tie, columns={"x": column}, where=where)
+        grid = archspec.sweep(LLAMA, fields, tie=tie, columns={"x": column}, where=where or ())
         rows = list(grid)
     except SweepError as error:
         assert "that no float holds" in str(error) or "beyond 64 bits" in str(error), column
