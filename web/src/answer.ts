@@ -1,4 +1,4 @@
-/** A view's answer: what was last given, whether another is on its way, and what is refused. */
+/** The answer shown in a view: the last result, whether another is pending, and errors. */
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
 import { attempts, type Problem, Refusal } from "./engine";
 import { ready } from "./state";
@@ -10,21 +10,21 @@ export interface Answer<Result> {
 }
 
 /**
- * Asks anew whenever the signals that `asked` reads change; an answer that came too late is dropped.
- * Where it asks nothing, since nobody looks, or is refused, the result is what was last given.
+ * Calls `asked` again whenever a signal that it reads changes, and drops answers that arrive too late.
+ * The last result stays while the view is hidden (`asked` returns undefined) or a call is refused.
  */
 export function answering<Result>(asked: () => Promise<Result> | undefined): ReadonlySignal<Answer<Result>> {
   const answer = signal<Answer<Result>>({ pending: true, problems: [] });
   let turn = 0;
   effect(() => {
     if (!ready.value) return;
-    attempts.value; // asks anew with each
+    attempts.value; // subscribes to retries
     turn += 1;
     const own = turn;
-    const told = asked();
-    if (told === undefined) return;
+    const pending = asked();
+    if (pending === undefined) return;
     answer.value = { ...answer.peek(), pending: true };
-    told.then(
+    pending.then(
       (result) => {
         if (own === turn) answer.value = { result, pending: false, problems: [] };
       },

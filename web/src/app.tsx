@@ -24,7 +24,7 @@ export function App() {
     <>
       <header>
         <h1>archspec</h1>
-        <p>exact parameter counts, from a config alone; nothing leaves this page</p>
+        <p>exact parameter counts from a config; nothing leaves this page</p>
       </header>
       <main>
         <Chooser />

@@ -1,11 +1,11 @@
-/** The counts and the modules of the model that is shown: most of the page looks at them. */
+/** The counts and modules of the model shown. */
 import { effect } from "@preact/signals";
 import { answering } from "./answer";
 import { askLatest } from "./engine";
 import { keep, source } from "./state";
 import type { Counted } from "./types";
 
-/** The dtype that bytes are counted in; the config's own where it is empty. */
+/** The dtype of bytes; the config's if empty. */
 export const dtype = keep("dtype", "");
 
 export const counted = answering(() =>

@@ -1,19 +1,19 @@
-/** Calls of the engine as promises, one after another, in two threads: what needs SymPy never holds up a count. */
+/** Calls the engine in two threads, so that counts do not wait for SymPy. */
 import { signal } from "@preact/signals";
 import type { Reply } from "./engine.worker";
 import { SLOW } from "./symbolic";
 
-/** What archspec refuses: what, where in the pasted text or at which field that was set, and what would be right. */
+/** An error of archspec: message, place in the pasted text or overridden field, and help. */
 export interface Problem {
   message: string;
   help: string;
   path: string;
   line?: number;
   column?: number;
-  excerpt?: [before: string, there: string, after: string]; // of that line, or of what was typed
+  excerpt?: [before: string, there: string, after: string]; // of that line or of typed text
   field?: string;
-  report?: string; // of a bug: what its report should hold
-  unloaded?: boolean; // the engine is not there: another attempt may bring it
+  report?: string; // for a bug: the text of its report
+  unloaded?: boolean; // the engine could not be loaded; a retry may help
 }
 
 export class Refusal extends Error {
@@ -22,36 +22,36 @@ export class Refusal extends Error {
   }
 }
 
-/** How often the engine has been asked for again: what was asked in vain is asked anew. */
+/** The number of retries; each one repeats the calls that failed. */
 export const attempts = signal(0);
 
 interface Call {
   call: string;
   args: unknown[];
-  latest: boolean; // a later one of that name makes it needless
+  latest: boolean; // dropped if a later call of that name comes
   resolve: (value: unknown) => void;
   reject: (error: Error) => void;
 }
 
-/** A worker, started with the first call, and anew after one that failed. */
+/** A worker, started with the first call and restarted after a crash. */
 class Engine {
   private worker: Worker | undefined;
   private readonly waiting: Call[] = [];
   private running: Call | undefined;
 
   private started(): Worker {
-    // a worker finds the engine's files by its name: beside the page, wherever that is served from
+    // the name tells the worker the page's URL, next to which the engine's files are
     const name = document.baseURI;
     const worker = new Worker(new URL("./engine.worker.ts", import.meta.url), { type: "module", name });
     worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.answered(data));
     worker.addEventListener("error", (event) => {
-      event.preventDefault(); // said in the page
-      this.answered({ unloaded: event.message || "its script cannot be fetched" });
+      event.preventDefault(); // the page shows it
+      this.answered({ unloaded: event.message || "cannot fetch its script" });
     });
     return worker;
   }
 
-  /** One that still waits and is overtaken has no answer. */
+  /** A waiting call that is superseded is never answered. */
   post(one: Call): void {
     const overtaken = this.waiting.findIndex(({ call, latest }) => call === one.call && latest && one.latest);
     if (overtaken >= 0) this.waiting.splice(overtaken, 1);
@@ -88,8 +88,8 @@ class Engine {
 
 function notLoaded(why: string): Problem {
   return {
-    message: `the engine cannot be loaded: ${why}`,
-    help: "it needs WebAssembly, and the files beside this page: look at the connection, and try again",
+    message: `cannot load the engine: ${why}`,
+    help: "it needs WebAssembly and the files next to this page; check the connection and try again",
     path: "",
     unloaded: true,
   };
@@ -97,8 +97,8 @@ function notLoaded(why: string): Problem {
 
 function failed({ call, args }: Call, why: string): Problem {
   return {
-    message: `the engine broke down, and starts anew: ${why}`,
-    help: "that is a bug of archspec, to be reported with this:",
+    message: `the engine crashed and is restarting: ${why}`,
+    help: "this is a bug in archspec; please report it with this text:",
     path: "",
     report: `${call} ${JSON.stringify(args)}`.slice(0, 500).concat("\n", why),
   };
@@ -120,12 +120,12 @@ function posted<Result>(call: string, args: unknown[], latest: boolean): Promise
   });
 }
 
-/** The engine's answer to a call of `engine/page.py`. */
+/** Calls a function of `engine/page.py`. */
 export function ask<Result>(call: string, ...args: unknown[]): Promise<Result> {
   return posted(call, args, false);
 }
 
-/** The same where a later call of that name makes this one needless: then it may never be answered. */
+/** Like `ask`, but a later call of the same name may supersede this one, which is then never answered. */
 export function askLatest<Result>(call: string, ...args: unknown[]): Promise<Result> {
   return posted(call, args, true);
 }

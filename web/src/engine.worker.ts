@@ -1,4 +1,4 @@
-/** The engine in a thread of its own: loads Pyodide and archspec, then answers one call after another. */
+/** The engine's thread: loads Pyodide and archspec, then answers calls one by one. */
 import type { PyodideInterface } from "pyodide";
 import page from "../engine/page.py?raw";
 import problems from "../engine/problems.py?raw";
@@ -9,7 +9,7 @@ export interface Request {
   args: unknown[];
 }
 
-/** An answer, why there is no engine, or how it broke down: then it is of no more use. */
+/** The answer, or why the engine could not be loaded, or how it crashed; a crashed engine is replaced. */
 export interface Reply {
   answer?: string;
   unloaded?: string;
@@ -18,9 +18,9 @@ export interface Reply {
 
 type Answer = (call: string, args: string) => string;
 
-// beside the page, wherever that is served from; a worker's own address is of no help, since bundlers move it
+// next to the page; a worker's own URL does not help, because bundlers move it
 const base = new URL("engine/", self.name);
-// what Pyodide loads: where one is missing it never ends loading, so that is looked for first
+// Pyodide waits forever if one of its files is missing, so they are checked first
 const FILES = ["pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"];
 let sympy: Promise<void> | undefined;
 
@@ -33,7 +33,7 @@ async function started(): Promise<{ python: PyodideInterface; answer: Answer }> 
 }
 
 async function pyodide(): Promise<PyodideInterface> {
-  if (typeof WebAssembly === "undefined") throw new Error("WebAssembly is switched off");
+  if (typeof WebAssembly === "undefined") throw new Error("WebAssembly is disabled");
   const script = import(/* @vite-ignore */ new URL("pyodide.js", base).href);
   const [{ loadPyodide }] = await Promise.all([
     script as Promise<typeof import("pyodide")>,
@@ -62,9 +62,9 @@ async function withSympy(): Promise<void> {
 }
 
 const engine = started();
-engine.catch(() => undefined); // said with the first call
+engine.catch(() => undefined); // reported with the first call
 
-/** The engine, with what a call needs. */
+/** The engine, once the packages that a call needs are loaded. */
 async function loaded(call: string): Promise<Answer> {
   if (SYMBOLIC.has(call)) {
     sympy ??= withSympy();
@@ -83,7 +83,7 @@ async function reply({ call, args }: Request): Promise<Reply> {
   try {
     return { answer: answer(call, JSON.stringify(args)) };
   } catch (error) {
-    return { failure: String(error).trim().split("\n").at(-1) ?? "" }; // of a traceback the last line says what
+    return { failure: String(error).trim().split("\n").at(-1) ?? "" }; // the last line of a traceback has the message
   }
 }
 

@@ -1,6 +1,6 @@
-/** Numbers as the command line writes them. */
+/** Formats numbers like the command line. */
 
-/** A whole number; where JavaScript would round it, as a text of its digits from the engine. */
+/** A whole number; a string of digits if JavaScript would round it. */
 export type Whole = number | bigint | string;
 
 export function whole(value: Whole): string {

@@ -1,4 +1,4 @@
-/** Texts short enough for an address: deflated, in the letters that an address takes as they are. */
+/** Deflates texts into characters that a URL allows without escaping. */
 
 async function through(bytes: Uint8Array<ArrayBuffer>, by: GenericTransformStream): Promise<Uint8Array> {
   const stream = new Blob([bytes]).stream().pipeThrough(by);
@@ -11,7 +11,7 @@ export async function packed(text: string): Promise<string> {
   return letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** Rejects for what `packed` never gives. */
+/** Inverse of `packed`; rejects for any other text. */
 export async function unpacked(letters: string): Promise<string> {
   const text = atob(letters.replaceAll("-", "+").replaceAll("_", "/"));
   const bytes = Uint8Array.from(text, (one) => one.charCodeAt(0));

@@ -1,9 +1,9 @@
-/** What the page shows, as signals; the address holds all of it, so that a link shows the same to others. */
+/** The page's state as signals, all of it in the address, so that a link reproduces the page. */
 import { batch, effect, type Signal, signal } from "@preact/signals";
 import { packed, unpacked } from "./packing";
 import { isRecord, like, oneOf, type Read } from "./shapes";
 
-/** A model: a name of a class or a model type, or a config's text and whose it is; the class; fields set anew. */
+/** A model: the name of a class or model type, or a config's text and label; the class; overridden fields. */
 export interface Source {
   name?: string;
   text?: string;
@@ -24,25 +24,25 @@ interface Kept {
 
 const kept = new Map<string, Kept>();
 
-/** A signal of the state, plain data under a name of its own in the address, unless it is as at first. */
+/** A signal of plain data, stored in the address under its name unless it has its initial value. */
 export function keep<Value>(name: string, first: Value, read: Read<Value> = like(first)): Signal<Value> {
   const held = signal(first);
   kept.set(name, { held: held as Signal<unknown>, first, otherwise: JSON.stringify(first), read });
   return held;
 }
 
-/** Whether the address has been read: before that nothing is worth asking. */
+/** True once the address has been read; before that no call is made. */
 export const ready = signal(false);
 
-/** The values of the address that could not be read: they are as at first. */
+/** The names of values in the address that could not be read, and keep their initial values. */
 export const unread = signal<string[]>([]);
 
-/** The values that are too long for an address. */
+/** The names of values too long for the address. */
 export const untold = signal<string[]>([]);
 
 const TEXTS = ["name", "text", "label", "architecture"];
 
-/** A source that an address gives. */
+/** The source in an address. */
 export function sourceIn(given: unknown): Source | undefined {
   if (!isRecord(given)) return undefined;
   const { set, ...texts } = given;
@@ -54,22 +54,22 @@ export function sourceIn(given: unknown): Source | undefined {
 export const view = keep<View>("view", "count", oneOf(VIEWS));
 export const source = keep<Source>("source", { name: "GPT2LMHeadModel" }, sourceIn);
 
-/** Whether the field for a config is open. */
+/** True if the field for a config is open. */
 export const textShown = signal(false);
 
-const LONG = 120; // characters from which a value stands compressed in the address
-const LONGEST = 100_000; // characters of a value: no browser takes ever longer addresses
-const PACKED = "*"; // with which no JSON begins; with nothing behind it, a value that is too long
-const CALM = 250; // ms without a change before the address is written: browsers allow few writes a second
+const LONG = 120; // characters from which a value is compressed
+const LONGEST = 100_000; // characters of a value, because browsers limit addresses
+const PACKED = "*"; // never starts JSON; alone, it marks a value that was too long
+const CALM = 250; // ms without a change before the address is written, because browsers limit the rate
 
-/** A value in an address: its JSON, compressed where it is long. */
+/** A value in an address: its JSON, compressed if it is long. */
 async function lettersOf(text: string): Promise<string> {
   if (text.length <= LONG) return text;
   const letters = PACKED + (await packed(text));
   return letters.length > LONGEST ? PACKED : letters;
 }
 
-/** The address of a state, from the JSON of each value that is not as at first: `#view="tensors"&source=*…`. */
+/** The address of a state, from the JSON of each value that differs from its initial one: `#view="tensors"&source=*…`. */
 async function written(values: [string, string][]): Promise<string> {
   const parts = new URLSearchParams();
   for (const [name, text] of values) parts.set(name, await lettersOf(text));
@@ -77,7 +77,7 @@ async function written(values: [string, string][]): Promise<string> {
   return `#${parts}`;
 }
 
-/** The value that letters of an address stand for; undefined for none. */
+/** Parses a value of an address; undefined if invalid. */
 async function valueIn(letters: string): Promise<unknown> {
   try {
     return JSON.parse(letters.startsWith(PACKED) ? await unpacked(letters.slice(1)) : letters);
@@ -88,7 +88,7 @@ async function valueIn(letters: string): Promise<unknown> {
 
 let loads = 0;
 
-/** Takes the state from the address; of two at the same time, from the later one. */
+/** Reads the state from the address; a later call supersedes an earlier one. */
 async function load(): Promise<void> {
   loads += 1;
   const own = loads;
@@ -108,16 +108,16 @@ async function load(): Promise<void> {
   });
 }
 
-/** A Space shows the page in a frame: its own address, which people share, follows where it is told this one. */
+/** A Space shows the page in a frame; this message updates the address of the Space, which people share. */
 function tellSpace(hash: string): void {
   if (parent !== window) parent.postMessage({ hash }, "https://huggingface.co");
 }
 
-/** What is worth a step of its own in the history: another view or another model, not each turn of a knob. */
+/** The changes that get a history entry: another view or another model, but not each change of a field. */
 const step = () =>
   JSON.stringify([view.peek(), source.peek().name, source.peek().label, source.peek().architecture]);
 
-/** Follows the address, and writes it as the state changes. */
+/** Reads the address when it changes, and writes it when the state does. */
 export async function followAddress(): Promise<void> {
   await load();
   ready.value = true;

@@ -1,5 +1,5 @@
 /** The calls of `engine/page.py` that need SymPy. */
 export const SYMBOLIC = new Set(["entering", "formula", "diff", "sensitivity"]);
 
-/** Those that take their time: they run in a thread of their own, where they hold up no count. */
+/** Slow calls: they run in a second thread, so that counts do not wait. */
 export const SLOW = new Set([...SYMBOLIC, "solve"]);

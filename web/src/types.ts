@@ -1,4 +1,4 @@
-/** The answers of the engine; archspec/schemas/ defines each entry. */
+/** The reports of the engine; archspec/schemas/ defines each entry. */
 import type { Counts } from "./generated";
 import type { Whole } from "./numbers";
 

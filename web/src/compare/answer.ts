@@ -1,4 +1,4 @@
-/** The answers on two models; archspec/schemas/diff.json says what each entry means. */
+/** The reports on two models; archspec/schemas/diff.json defines each entry. */
 import type { Part } from "../costs/answer";
 import type { Whole } from "../numbers";
 import type { Source } from "../state";
@@ -25,13 +25,13 @@ export interface CostChange {
   after: Whole;
 }
 
-/** `notes` are on the FLOPs of both calls. */
+/** `notes`: on the FLOPs of both calls. */
 export interface CostChanges {
   changes: CostChange[];
   notes: string[];
 }
 
-/** `diff` is null where one of the sides is refused; `sources` are what the sides were asked as. */
+/** `diff` is null if a side is refused; `sources` are the sources of both sides. */
 export interface Compared {
   sources: [Source, Source];
   a: Part<Counts>;
@@ -40,14 +40,14 @@ export interface Compared {
   costs?: Part<CostChanges>;
 }
 
-/** Closed forms: of each change, in the order of changes, and of the whole. */
+/** Closed forms: one per change, in the same order, and their sum. */
 export interface Forms {
   changes: { formula: string | null }[];
   formula: string | null;
   missing: string;
 }
 
-/** A field that is a size, and its value. */
+/** An integer field and its value. */
 export interface Size {
   field: string;
   value: number;

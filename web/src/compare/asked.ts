@@ -1,4 +1,4 @@
-/** What is compared with the model, and what is drawn of it. */
+/** The model to compare with, and the plot to draw. */
 import { like } from "../shapes";
 import { keep, type Source, sourceIn } from "../state";
 
@@ -12,7 +12,7 @@ export const QUANTITIES = {
 } as const;
 export type Quantity = keyof typeof QUANTITIES;
 
-/** A quantity along a field; the values of another one, as typed, have a curve each; of B, too, with `both`. */
+/** A quantity over a field, with one curve per typed value of another field; with `both`, for B as well. */
 export interface Plotted {
   quantity: Quantity;
   field: string;
@@ -42,19 +42,19 @@ export const forms = keep("forms", false);
 const plottedIn = like(SAMPLE, { quantity: Object.keys(QUANTITIES) });
 export const plotted = keep<Plotted | null>("plot", null, (given) => {
   const found = plottedIn(given);
-  return found && found.step > 0 ? found : undefined; // others lead nowhere
+  return found && found.step > 0 ? found : undefined; // a step must be positive
 });
 
 export const MOST_POINTS = 200;
 export const MOST_CURVES = 6;
 
-/** From a quarter of a field's own value to twice that, in steps that what divides it mostly divides, too. */
+/** From a quarter to twice the field's value, in steps that keep most of its divisors. */
 export function around(own: number): { first: number; last: number; step: number } {
   const step = Math.max(1, Math.round(own / 16));
   return { first: own > 16 ? 4 * step : 1, last: Math.max(2 * own, 4), step };
 }
 
-/** The points along the field, and the values of the other one; `undefined` for none. */
+/** The points along the field, and the values of the other one; `undefined` without another one. */
 export function gridOf(asked: Plotted): { along: number[]; curves: (number | undefined)[] } {
   const along: number[] = [];
   const { first, last, step } = asked;
@@ -63,7 +63,7 @@ export function gridOf(asked: Plotted): { along: number[]; curves: (number | und
   return { along, curves: asked.other && taken.length ? taken : [undefined] };
 }
 
-/** The values that have a curve each, and what of a text is none: no whole number, or one curve too many. */
+/** Splits a text into the values to draw, and those left out: not whole numbers, or beyond the limit of curves. */
 export function valuesIn(text: string): { taken: number[]; unread: string[]; beyond: number[] } {
   const typed = text.split(",").flatMap((one) => one.trim() || []);
   const isWhole = (one: string) => Number.isSafeInteger(Number(one));

@@ -1,10 +1,10 @@
-/** Curves by single counts, a point after another, so that the engine answers others in between. */
+/** Counts curves point by point, so that the engine can answer other calls in between. */
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
 import { ask, Refusal } from "../engine";
 import type { Whole } from "../numbers";
 import { gridOf, type Plotted } from "./asked";
 
-/** A curve is of A or of B, and of a value of the other field. */
+/** A curve belongs to A or B, and to one value of the other field. */
 export interface Line {
   side: number;
   value: number | undefined;
@@ -14,7 +14,7 @@ export interface Curves {
   along: number[];
   lines: Line[];
   values: (Whole | null | undefined)[][]; // by curve; null: refused, undefined: not yet counted
-  refusals: Map<string, number>; // how many points each message is said of
+  refusals: Map<string, number>; // the number of points by message
   pending: boolean;
 }
 
@@ -27,7 +27,7 @@ interface Asked {
 export const SIDES = ["A", "B"] as const;
 const SHOWN_EVERY = 80; // ms
 
-/** Curves that are counted anew whenever the signals that `asked` reads change. */
+/** Curves that are counted again whenever a signal that `asked` reads changes. */
 export function drawing(asked: () => Asked | undefined): ReadonlySignal<Curves | undefined> {
   const shown = signal<Curves | undefined>(undefined);
   let turn = 0;
@@ -54,7 +54,7 @@ async function count(
     for (const [rank, { side, value }] of lines.entries()) {
       const fields = { [plotted.field]: at, ...(value === undefined ? {} : { [plotted.other]: value }) };
       const found = await pointOf(["point", sources[side], plotted.quantity, fields, call], (message) => {
-        const demand = message.split(", but ")[0] ?? message; // its values are those of the point
+        const demand = message.split(", but ")[0] ?? message; // the rest holds the values of one point
         const said = sources.length > 1 ? `${SIDES[side]}: ${demand}` : demand;
         refusals.set(said, (refusals.get(said) ?? 0) + 1);
       });

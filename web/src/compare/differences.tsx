@@ -1,4 +1,4 @@
-/** Two models side by side: their numbers, what differs by module, and the fields that do. */
+/** Two models side by side: their counts, and the modules and fields that differ. */
 import { QUANTITIES } from "../generated";
 import { percent, signed, type Whole, whole } from "../numbers";
 import { Problems } from "../parts/problems";
@@ -11,9 +11,9 @@ const sizes = (a: Counts, b: Counts): [keyof Counts, string][] => [
   ...QUANTITIES.map(({ name, title }): [keyof Counts, string] => [name, title]),
   ["bytes", a.dtype === b.dtype ? `bytes, ${a.dtype}` : `bytes, A ${a.dtype}, B ${b.dtype}`],
 ];
-const COSTS: Record<string, string> = { flops: "FLOPs of the call", cache_elements: "elements of its cache" };
+const COSTS: Record<string, string> = { flops: "FLOPs of the call", cache_elements: "elements of the cache" };
 
-const FEW = 8; // changes that are seen at a glance
+const FEW = 8; // changes shown without folding
 const largestFirst = keep("largest", false);
 
 export function Differences({ found, forms }: { found: Compared; forms: Forms | undefined }) {
@@ -47,11 +47,11 @@ export function Differences({ found, forms }: { found: Compared; forms: Forms | 
           <li key={one}>{one}</li>
         ))}
       </ul>
-      <h2>What differs</h2>
+      <h2>Differences</h2>
       {diff.changes.length ? (
         <Changed changes={diff.changes} all={ours.params} forms={forms} />
       ) : (
-        <p>no difference: the same tensors, of the same sizes, tied alike</p>
+        <p>no difference: the same tensors, sizes and ties</p>
       )}
       {diff.prefixes.some(Boolean) ? (
         <p class="note">
@@ -63,7 +63,7 @@ export function Differences({ found, forms }: { found: Compared; forms: Forms | 
   );
 }
 
-/** A model by the name that it was chosen by, and its class. */
+/** A model's label and class. */
 function titled({ label, set }: Source, { architecture }: Counts): string {
   const name = label ? `${label} (${architecture})` : architecture;
   const fields = Object.entries(set ?? {}).map(([field, value]) => `${field} = ${JSON.stringify(value)}`);

@@ -1,4 +1,4 @@
-/** The curves of a quantity over a field, what is refused of them, and the same as a table. */
+/** The plot with its refused points, and the same numbers as a table. */
 import { type Whole, whole } from "../numbers";
 import { Copies } from "../parts/copies";
 import { Plot } from "../parts/plot";
@@ -6,7 +6,7 @@ import { ReportTable } from "../parts/report-table";
 import { MOST_POINTS, type Plotted, QUANTITIES } from "./asked";
 import { type Curves, type Line, SIDES } from "./curves";
 
-const SAID = 5; // reasons why points are refused
+const SAID = 5; // the most reasons listed
 
 export function Drawn({ asked, curves }: { asked: Plotted; curves: Curves }) {
   const title = QUANTITIES[asked.quantity];
@@ -65,15 +65,15 @@ function named({ side, value }: Line, { quantity, other, both }: Plotted): strin
   return both ? `${SIDES[side]}: ${of}` : of;
 }
 
-/** What of the range is not drawn. */
+/** Notes the part of the range that is not drawn. */
 function leftOut({ field, first, last, step }: Plotted, along: number[]): string {
-  if (last < first) return "last is less than first: there is nothing between them";
+  if (last < first) return "last is less than first; nothing to draw";
   const end = along.at(-1) ?? last;
   if (along.length < MOST_POINTS || end + step > last) return "";
-  return `drawn up to ${field} = ${whole(end)}, the first ${MOST_POINTS} values: a larger step reaches further`;
+  return `drawn up to ${field} = ${whole(end)}, the first ${MOST_POINTS} values; increase the step to draw more`;
 }
 
-/** Where a point is drawn: as near as a picture can tell. */
+/** A value as a float, which is precise enough for a plot. */
 const height = (value: Whole | null | undefined) => (value == null ? value : Number(value));
 
 function said(value: Whole | null | undefined): string {
@@ -81,7 +81,7 @@ function said(value: Whole | null | undefined): string {
   return value === null ? "refused" : whole(value);
 }
 
-/** The table, with nothing where a point is refused. */
+/** The table; cells of refused points are empty. */
 function csv({ field }: Plotted, names: string[], { along, values }: Curves): string {
   const rows = along.map((at, rank) => [at, ...values.map((one) => one[rank] ?? "")].join(","));
   return [[field, ...names].join(","), ...rows].join("\n");

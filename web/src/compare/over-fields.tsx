@@ -1,4 +1,4 @@
-/** What is drawn over a field or two. */
+/** The plot of a quantity over one or two fields. */
 import type { ReadonlySignal } from "@preact/signals";
 import { OptionsOf, Select } from "../parts/select";
 import type { Size } from "./answer";
@@ -18,7 +18,7 @@ import { Bound, Field, Values } from "./plot-fields";
 
 const USUAL = ["hidden_size", "n_embd", "d_model", "num_hidden_layers"];
 
-/** What is drawn where nothing has been chosen: parameters over the width. */
+/** The default plot: parameters over the width. */
 export function atFirst(sizes: Size[]): Plotted | undefined {
   const named = (name: string) => sizes.find((one) => one.field.split(".").at(-1) === name);
   const one = USUAL.map(named).find(Boolean) ?? sizes[0];
@@ -50,7 +50,7 @@ export function OverFields({
       <h2>A over a field</h2>
       <form class="asked" onSubmit={(event) => event.preventDefault()}>
         <fieldset>
-          <legend>What is drawn</legend>
+          <legend>Plot</legend>
           <Select
             class="two"
             label="quantity"
@@ -69,7 +69,7 @@ export function OverFields({
             <Bound key={name} name={name} value={asked[name]} choose={(typed) => change({ [name]: typed })} />
           ))}
           <Field
-            title="a curve for each value of"
+            title="one curve per value of"
             sizes={sizes}
             value={asked.other}
             empty="no other field"
@@ -79,8 +79,8 @@ export function OverFields({
           <Switches asked={asked} change={change} />
           <Gone asked={asked} />
           <p class="note">
-            At most {MOST_POINTS} values and {MOST_CURVES} curves; FLOPs and cache are of the call that Costs
-            asks of.
+            At most {MOST_POINTS} values and {MOST_CURVES} curves; FLOPs and cache use the call set in the
+            Costs view.
           </p>
         </fieldset>
       </form>
@@ -89,7 +89,7 @@ export function OverFields({
   );
 }
 
-/** For itself, since each point shows it anew: a form that is shown anew forgets what is being typed. */
+/** A component of its signals only: rendering the form with each point would discard what is being typed. */
 function Drawing({ asked, curves }: { asked: Plotted; curves: ReadonlySignal<Curves | undefined> }) {
   const shown = curves.value;
   return shown ? <Drawn asked={asked} curves={shown} /> : <p role="status">counting …</p>;
@@ -118,21 +118,21 @@ function Switches({ asked, change }: Changed) {
             checked={asked.both === true}
             onChange={(event) => change({ both: event.currentTarget.checked })}
           />
-          B, too (dashed)
+          also B (dashed)
         </label>
       ) : null}
     </>
   );
 }
 
-/** The fields that were chosen of another model, and that this one lacks. */
+/** Names the chosen fields that this model lacks. */
 function Gone({ asked }: { asked: Plotted }) {
   const { field, other } = plotted.value ?? asked;
   const gone = [field, other].filter((one) => one && one !== asked.field && one !== asked.other);
   if (gone.length === 0) return null;
   return (
     <p role="status" class="note">
-      A has no {gone.join(" and no ")}, over which was drawn before.
+      A lacks {gone.join(" and ")}, which the last plot used.
     </p>
   );
 }

@@ -1,4 +1,4 @@
-/** The fields that say what is drawn over what; what one does not take is said beside it. */
+/** The inputs of the plot, with errors next to them. */
 import { useSignal } from "@preact/signals";
 import { whole } from "../numbers";
 import { OptionsOf, Select } from "../parts/select";
@@ -13,7 +13,7 @@ interface Chosen {
   choose: (field: string) => void;
 }
 
-/** A field of the sizes, or the one that a link has chosen though its value is none here. */
+/** A choice of integer fields, including one from a link that is null here. */
 export function Field({ title, sizes, value, empty, choose }: Chosen) {
   return (
     <Select class="two" label={title} value={value} choose={choose}>
@@ -29,7 +29,7 @@ interface BoundOf {
   choose: (value: number) => void;
 }
 
-/** A whole number from 1 on. Anything else stays as it was typed, until another value is drawn. */
+/** A positive whole number. Other text stays until another value is drawn. */
 export function Bound({ name, value, choose }: BoundOf) {
   const refused = useSignal({ text: "", drawn: Number.NaN });
   const wrong = refused.value.drawn === value;
@@ -53,12 +53,15 @@ export function Bound({ name, value, choose }: BoundOf) {
           onChange={typed}
         />
       </label>
-      <Refused id={id} said={wrong ? `${name} is a whole number from 1 on; drawn is ${whole(value)}` : ""} />
+      <Refused
+        id={id}
+        said={wrong ? `${name} must be a positive whole number; the plot uses ${whole(value)}` : ""}
+      />
     </>
   );
 }
 
-/** Values with commas between. */
+/** Values separated by commas. */
 export function Values({ text, choose }: { text: string; choose: (text: string) => void }) {
   const said = leftOf(text);
   const id = "plot-values-wrong";
@@ -78,12 +81,14 @@ export function Values({ text, choose }: { text: string; choose: (text: string) 
   );
 }
 
-/** What of the values is not drawn. */
+/** Lists the values that are not drawn. */
 function leftOf(text: string): string {
   const { taken, unread, beyond } = valuesIn(text);
-  const none = taken.length ? "" : "no value: drawn is the curve at A's own";
-  const words = unread.length ? `not whole numbers, and not drawn: ${unread.join(", ")}` : "";
-  const many = beyond.length ? `more than ${MOST_CURVES} curves, and not drawn: ${beyond.join(", ")}` : "";
+  const none = taken.length ? "" : "no value; the plot uses the value of A";
+  const words = unread.length ? `not drawn, because not whole numbers: ${unread.join(", ")}` : "";
+  const many = beyond.length
+    ? `not drawn, because of the limit of ${MOST_CURVES} curves: ${beyond.join(", ")}`
+    : "";
   return [words, many, none].filter(Boolean).join("; ");
 }
 

@@ -1,4 +1,4 @@
-/** The model that is compared: the same with fields set anew, another by its name, or a config.json. */
+/** The second model: the first with fields changed, another one by name, or a config.json. */
 import { signal } from "@preact/signals";
 import { Attempted } from "../explore/attempted";
 import { Combobox } from "../explore/combobox";
@@ -18,7 +18,7 @@ function choose(one: Model): void {
   else other.value = sourceOf(one);
 }
 
-/** What is typed as a value: a number, true, null, a list as in JSON; else a text. */
+/** Parses a typed value as JSON, or else as text. */
 function valueTyped(typed: string): unknown {
   try {
     return JSON.parse(typed);
@@ -27,7 +27,7 @@ function valueTyped(typed: string): unknown {
   }
 }
 
-/** Sets the field once both it and its value are typed, in either order. */
+/** Sets the field once both its name and its value are typed. */
 function set(): void {
   if (!field.value || !typed.value) return;
   const shown = other.value ?? source.value;
@@ -115,7 +115,7 @@ function SetFields({ shown }: { shown: Source | null }) {
       {found.map(([name, value]) => (
         <li key={name}>
           {name} = {JSON.stringify(value)}{" "}
-          <button type="button" aria-label={`leave ${name} as it is`} onClick={() => unset(name)}>
+          <button type="button" aria-label={`reset ${name}`} onClick={() => unset(name)}>
             ×
           </button>
         </li>

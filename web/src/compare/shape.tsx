@@ -1,4 +1,4 @@
-/** Size to shape: configs of a size in the proportions of the model, as `archspec solve` finds them. */
+/** Finds configs of a given size in the model's proportions, with `archspec solve`. */
 
 import { useSignal } from "@preact/signals";
 import { answering } from "../answer";
@@ -13,7 +13,7 @@ import { like } from "../shapes";
 import { keep, type Source, source, view } from "../state";
 import { other } from "./asked";
 
-/** `tables`: the configs, after what a scaling law makes of some compute. */
+/** `tables`: the configs, preceded by the scaling law's prediction if there is a compute budget. */
 interface Solutions {
   tables: Table[];
   said: string[];
@@ -23,11 +23,11 @@ interface Solutions {
 const BUDGETS = budgets.map(({ name, help }) => [name, help] as const);
 const ABOUT: Record<string, string> = {
   memory:
-    "Weights, and the cache of one sequence of 2,048 tokens, or of as many as the model has positions for where those are fewer; of a model without a cache, weights alone.",
-  compute: "The size that the scaling law of Chinchilla gives so much compute.",
+    "Weights and the cache of one sequence of 2,048 tokens, or of the model's maximum if smaller; only weights if the model has no cache.",
+  compute: "The size that the Chinchilla scaling law predicts for this compute.",
 };
 
-/** `tokens`: those that FLOPs of training are for. */
+/** `tokens`: training tokens, for a budget of training FLOPs. */
 interface Budget {
   quantity: string;
   size: string;
@@ -54,7 +54,7 @@ export function Shape() {
       <h2>A at another size</h2>
       <form class="asked" onSubmit={(event) => event.preventDefault()}>
         <fieldset>
-          <legend>In A's own proportions</legend>
+          <legend>In the proportions of A</legend>
           <Select
             class="two"
             label="budget"
@@ -98,7 +98,7 @@ function Typed({ label, field, example }: TypedProps) {
 
 function Answer() {
   const { result, pending, problems } = solved.value;
-  if (pending) return <p role="status">searching: that may take some seconds …</p>;
+  if (pending) return <p role="status">searching; this may take a few seconds …</p>;
   if (problems.length) return <Problems problems={problems} />;
   return result ? <Found found={result} /> : null;
 }
@@ -108,7 +108,7 @@ function Found({ found }: { found: Solutions }) {
   return (
     <>
       {laws.map((one) => (
-        <ReportTable key={one.columns} name="what the law gives" table={one} />
+        <ReportTable key={one.columns} name="prediction of the scaling law" table={one} />
       ))}
       {found.tables.slice(-1).map((one) => (
         <ReportTable key={one.columns} name="configs of that size" table={one} />
@@ -123,7 +123,7 @@ function Found({ found }: { found: Solutions }) {
   );
 }
 
-/** One of the configs as one of the models of the page. */
+/** Opens a config as a model of the page. */
 function Taken({ configs }: { configs: Solutions["configs"] }) {
   const chosen = useSignal(0);
   const rank = Math.min(chosen.value, configs.length - 1);

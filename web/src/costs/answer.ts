@@ -1,10 +1,10 @@
-/** The answers on costs; archspec/schemas/flops.json, cache.json and memory.json say what each entry means. */
+/** The cost reports; archspec/schemas/flops.json, cache.json and memory.json define each entry. */
 import type { Problem } from "../engine";
 import type { Whole } from "../numbers";
 
 export type Part<Result> = { result: Result } | { problems: Problem[] };
 
-/** A table as the command line prints it: `module|>params`, of which `>` aligns to the right. */
+/** A table of the command line: in `module|>params`, `>` aligns a column to the right. */
 export interface ReportTable {
   columns: string;
   rows: string[][];

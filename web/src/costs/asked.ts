@@ -1,4 +1,4 @@
-/** The inputs of costs: a call, a training step, an accelerator. */
+/** The inputs of costs: the call, the training step and the accelerator. */
 import { computed } from "@preact/signals";
 import optimizers from "../../../formulas/optimizers.json";
 import weights from "../../../formulas/weight_formats.json";
@@ -10,7 +10,7 @@ import { keep } from "../state";
 
 export type { Call, Training } from "../generated";
 
-/** An accelerator: its memory as the vendor states it, and the bytes that count; what programs get where that is less. */
+/** An accelerator: the vendor's figure, the bytes, and the bytes that programs can use if those are fewer. */
 export interface Accelerator {
   name: string;
   memory: string;
@@ -34,20 +34,20 @@ export const FORMATS = [...TRAINED_DTYPES, ...Object.keys(QUANTIZED)];
 
 export const call = keep<Call>("call", CALL);
 export const training = keep<Training>("training", TRAINING);
-export const OWN = "own"; // in place of an accelerator's name: memory of any size
+export const OWN = "own"; // instead of an accelerator's name: memory of any size
 export const chosen = keep("accelerator", "NVIDIA H100 SXM");
 export const ownGib = keep("memory_gib", 8, (given) =>
   typeof given === "number" && given > 0 ? given : undefined,
 );
 
-/** The accelerator that is chosen; none for memory of one's own, or a name that an address has made up. */
+/** The chosen accelerator; undefined for custom memory or an unknown name in the address. */
 export const accelerator = computed(() => ACCELERATORS.find(({ name }) => name === chosen.value));
 
-/** The memory in which something fits or does not. */
+/** The memory that the costs are compared with. */
 export const room = computed((): Room => {
   const one = accelerator.value;
   if (!one) {
-    const own = Math.floor(ownGib.value * 2 ** 30); // no part of a byte
+    const own = Math.floor(ownGib.value * 2 ** 30); // whole bytes
     return { called: `the ${ownGib.value.toLocaleString("en-US")} GiB`, bytes: own, most: own };
   }
   const read = one.given ? `${bytes(one.bytes)} for programs` : bytes(one.bytes);

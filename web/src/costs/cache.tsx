@@ -1,4 +1,4 @@
-/** What a call hands on to the next, and how much of it the accelerator's memory holds. */
+/** The KV cache after a call, and how much of it fits the accelerator. */
 import { bytes, type Whole, whole } from "../numbers";
 import { ReportTable } from "../parts/report-table";
 import type { Cache } from "./answer";
@@ -21,7 +21,7 @@ export function CacheOf({ cache }: { cache: Cache }) {
           header: true,
           rows: Object.entries(cache.cache_bytes).map(([name, count]) => [
             ALLOCATIONS[name] ?? name,
-            ...told(count),
+            ...exactAndShort(count),
             ...held(cache, name),
           ]),
         }}
@@ -39,7 +39,7 @@ export function CacheOf({ cache }: { cache: Cache }) {
   );
 }
 
-const told = (count: Whole) => [whole(count), bytes(count)];
+const exactAndShort = (count: Whole) => [whole(count), bytes(count)];
 
 function held({ holds }: Cache, name: string): string[] {
   const most = holds[name];
@@ -50,7 +50,7 @@ function held({ holds }: Cache, name: string): string[] {
 function heldBeside({ weights_bytes }: Cache): string {
   const { called, bytes: size } = room.value;
   const weights = `the weights (${bytes(weights_bytes)})`;
-  if (Number(weights_bytes) > size) return `The most is none: ${called} cannot hold ${weights}.`;
-  // whether memory or positions end first is not in the answer
-  return `The most: what ${called} can hold beside ${weights}, without a working set; no more tokens than the model has positions for.`;
+  if (Number(weights_bytes) > size) return `Nothing fits: ${weights} exceed ${called}.`;
+  // the answer does not say whether memory or positions end first
+  return `Limits: what ${called} can hold after ${weights}, without temporary memory, and the model's maximum number of positions.`;
 }

@@ -1,4 +1,4 @@
-/** The FLOPs of a call, and where they go. */
+/** The FLOPs of a call, by module. */
 import { flops as short, whole } from "../numbers";
 import { Fact } from "../parts/fact";
 import { Icicle } from "../parts/icicle";
@@ -15,10 +15,10 @@ export function FlopsOf({ flops }: { flops: Flops }) {
       </p>
       <dl class="facts">
         <Fact
-          title="that the mask lets through"
-          value={masked_flops === null ? "not given" : whole(masked_flops)}
+          title="within the attention mask"
+          value={masked_flops === null ? "not available" : whole(masked_flops)}
         />
-        <Fact title="a token" value={whole(Math.round(flops_per_token))} />
+        <Fact title="per token" value={whole(Math.round(flops_per_token))} />
       </dl>
       {flops.notes.map((note) => (
         <p class="note" key={note}>
@@ -28,7 +28,7 @@ export function FlopsOf({ flops }: { flops: Flops }) {
       {tables.slice(1).map((one) => (
         <div key={one.columns}>
           <Icicle
-            title="where the FLOPs go"
+            title="FLOPs by module"
             tree={flopsTree(architecture, one.rows)}
             amount={(module) => module.flops}
             said={short}

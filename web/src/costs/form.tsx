@@ -1,4 +1,4 @@
-/** What costs are asked of, as a form: the engine says what it refuses of it. */
+/** The form with the inputs of costs; the engine reports invalid ones. */
 import type { Signal } from "@preact/signals";
 import { AXES, CALL } from "../generated";
 import { whole } from "../numbers";
@@ -29,7 +29,7 @@ const RANKS = [
   ["expert_parallel", "expert parallel"],
 ] as const;
 
-/** `usual`: the tokens of a call where none are said. */
+/** `usual`: the default number of tokens. */
 export function CostsForm({ usual }: { usual: number | undefined }) {
   return (
     <form class="asked" onSubmit={(event) => event.preventDefault()}>
@@ -57,12 +57,12 @@ export function CostsForm({ usual }: { usual: number | undefined }) {
         <legend>Accelerator</legend>
         <Select
           class="wide"
-          label="where it runs"
+          label="accelerator"
           value={accelerator.value?.name ?? OWN}
           choose={(name) => (chosen.value = name)}
         >
           <OptionsOf values={ACCELERATORS.map(({ name, memory }) => [name, `${name}: ${memory}`])} />
-          <option value={OWN}>another: memory of …</option>
+          <option value={OWN}>custom memory</option>
         </Select>
         {accelerator.value ? <Source one={accelerator.value} /> : <OwnMemory />}
       </fieldset>
@@ -95,7 +95,7 @@ function Source({ one }: { one: Accelerator }) {
         </>
       ) : null}
       <details>
-        <summary>How large is a GB?</summary>
+        <summary>GB or GiB?</summary>
         {ABOUT_MEMORY}
       </details>
     </div>
@@ -131,7 +131,7 @@ interface Entry<Value> {
   title?: string;
 }
 
-/** A whole number, grouped. What is no number is not taken, but for nothing where `none` says what that is. */
+/** An input for a whole number, with thousands separators. It ignores other text; empty is allowed if `none` describes it. */
 function Whole<Value>({
   held,
   name,

@@ -1,4 +1,4 @@
-/** What a call needs in bytes, on the accelerator's memory. */
+/** The memory of a call, compared with the accelerator's. */
 import { bytes, type Whole, whole } from "../numbers";
 import { ReportTable } from "../parts/report-table";
 import { StackedBar } from "../parts/stacked-bar";
@@ -8,7 +8,7 @@ import { call, QUANTIZED, room } from "./asked";
 export function MemoryOf({ memory }: { memory: Memory }) {
   return (
     <>
-      {alikeIn(memory).map(([allocation, ...others], rank, all) => {
+      {groupedBySize(memory).map(([allocation, ...others], rank, all) => {
         const alive = memory.working_set[allocation];
         if (!alive) return null;
         return (
@@ -20,10 +20,13 @@ export function MemoryOf({ memory }: { memory: Memory }) {
               segments={[
                 ...memory.weights.map((one) => ({ name: `weights in ${one.format}`, bytes: one.bytes })),
                 { name: `cache in ${memory.dtype}`, bytes: memory.cache_bytes[allocation] ?? 0 },
-                { name: alive.exact ? "working set" : "working set, at least", bytes: alive.bytes },
+                {
+                  name: alive.exact ? "temporary memory" : "temporary memory, lower bound",
+                  bytes: alive.bytes,
+                },
               ]}
             />
-            <p class="note">{heldTo(alive)}</p>
+            <p class="note">{validation(alive)}</p>
             {rank === 0 ? <NotTaken memory={memory} /> : null}
           </div>
         );
@@ -41,26 +44,26 @@ export function MemoryOf({ memory }: { memory: Memory }) {
   );
 }
 
-function heldTo({ exact, needed_by }: Memory["working_set"][string]): string {
+function validation({ exact, needed_by }: Memory["working_set"][string]): string {
   return exact
-    ? `Held to what torch allocates; most is needed in ${needed_by}.`
-    : `A lower bound: the working set was not held to torch, and is at least the output of ${needed_by}.`;
+    ? `Validated against torch's allocations; the peak is in ${needed_by}.`
+    : `A lower bound: peak temporary memory is not validated for this model; the output of ${needed_by} is included.`;
 }
 
-/** The allocations of the cache; of those that come to the same in a bar's letters the first is shown. */
-function alikeIn(memory: Memory): [string, ...string[]][] {
+/** The cache allocations, grouped by their size as printed; the bar shows the first of a group. */
+function groupedBySize(memory: Memory): [string, ...string[]][] {
   const weights = memory.weights.reduce((sum, one) => sum + one.bytes, 0);
   const found = new Map<string, [string, ...string[]]>();
   for (const name of Object.keys(memory.working_set)) {
     const written = bytes(weights + Number(memory.cache_bytes[name] ?? 0));
-    const alike = found.get(written);
-    if (alike) alike.push(name);
+    const names = found.get(written);
+    if (names) names.push(name);
     else found.set(written, [name]);
   }
   return [...found.values()];
 }
 
-/** The weights that the chosen format leaves unquantized. */
+/** Notes the weights that the chosen format leaves unquantized. */
 function NotTaken({ memory }: { memory: Memory }) {
   const taken = QUANTIZED[call.value.weights ?? ""]?.quantizes;
   const [, left] = memory.weights;
@@ -80,7 +83,7 @@ function InBytes({ memory }: { memory: Memory }) {
   const rows = [
     ...memory.weights.map((one) => [`weights in ${one.format}`, ...same(one.bytes)]),
     [`cache in ${memory.dtype}`, ...allocations.map(([name]) => whole(memory.cache_bytes[name] ?? 0))],
-    ["working set", ...allocations.map(([, one]) => bound(one.exact, one.bytes))],
+    ["temporary memory", ...allocations.map(([, one]) => bound(one.exact, one.bytes))],
     ["total", ...allocations.map(([name, one]) => bound(one.exact, memory.total_bytes[name] ?? 0))],
   ];
   const heads = allocations.map(([name]) => (name === "none" ? ">bytes" : `>cache ${name}`));

@@ -1,4 +1,4 @@
-/** What a training step needs on the rank that needs most. */
+/** The memory of a training step on the rank that needs most. */
 import { bytes, type Whole, whole } from "../numbers";
 import { Fact } from "../parts/fact";
 import { ReportTable } from "../parts/report-table";
@@ -17,15 +17,13 @@ export function StepOf({ step }: { step: Step }) {
       <dl class="facts">
         <Fact title="ranks" value={all > 1 ? `${whole(all)}: ${shared}` : "1"} />
         <Fact
-          title={
-            step.not_described ? "bytes of a rank without activations" : "bytes of the rank that needs most"
-          }
+          title={step.not_described ? "bytes per rank, without activations" : "bytes of the largest rank"}
           value={`≥ ${whole(total)} (${bytes(total)})`}
         />
-        <Fact title="FLOPs of a rank" value={step.flops === null ? "not given" : whole(step.flops)} />
+        <Fact title="FLOPs per rank" value={step.flops === null ? "not available" : whole(step.flops)} />
       </dl>
       <p class="note">
-        A lower bound: not counted are {step.excluded.join("; ")}.
+        A lower bound; not included: {step.excluded.join("; ")}.
         {step.not_described ? ` No activations: ${step.not_described}.` : ""}
         {step.loss_bytes ? ` The loss keeps ${bytes(step.loss_bytes)} of the activations.` : ""}
       </p>
@@ -37,14 +35,19 @@ export function StepOf({ step }: { step: Step }) {
       <ReportTable
         name="parts of the memory"
         table={{
-          columns: "part|dtype|shared out by ZeRO|>bytes|>",
+          columns: "part|dtype|sharded by ZeRO|>bytes|>",
           header: true,
-          rows: step.parts.map((one) => [one.name, one.dtype, sharedOut(one.shared_by), ...told(one.bytes)]),
+          rows: step.parts.map((one) => [
+            one.name,
+            one.dtype,
+            shardOf(one.shared_by),
+            ...exactAndShort(one.bytes),
+          ]),
         }}
       />
     </>
   );
 }
 
-const sharedOut = (ranks: number) => (ranks > 1 ? `1/${whole(ranks)}` : "");
-const told = (count: Whole) => [whole(count), bytes(count)];
+const shardOf = (ranks: number) => (ranks > 1 ? `1/${whole(ranks)}` : "");
+const exactAndShort = (count: Whole) => [whole(count), bytes(count)];

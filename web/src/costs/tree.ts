@@ -1,4 +1,4 @@
-/** The modules of a report on FLOPs as a tree, layers that repeat as one. */
+/** The FLOPs report as a tree of modules; repeated layers are one node. */
 export interface Counted {
   module: string;
   name: string;
@@ -13,9 +13,9 @@ interface Built extends Omit<Counted, "children"> {
   children: Built[];
 }
 
-const STEP = /\.(?!\*)/; // between two names of a path: `layers.*` is one
+const STEP = /\.(?!\*)/; // separates the names of a path; `layers.*` is one name
 
-/** `rows`: the path of a module, how many it stands for, their own FLOPs. */
+/** `rows`: a module's path, its number of copies, and their FLOPs. */
 export function flopsTree(architecture: string, rows: string[][]): Counted {
   const root = empty("", architecture);
   for (const [path = "", , flops = ""] of rows) {
@@ -31,7 +31,7 @@ export function flopsTree(architecture: string, rows: string[][]): Counted {
   return shown(root);
 }
 
-/** With what a module multiplies itself beside the modules within it, as those of attention. */
+/** A node with children and FLOPs of its parameters or attention gets these as the child `itself`. */
 function shown({ own, ...module }: Built): Counted {
   const children = module.children.map(shown);
   if (own && children.length)

@@ -1,10 +1,10 @@
 import type { Attempt } from "./hub";
 
-/** How an attempt to fetch from the hub goes. */
-export function Attempted({ attempt: { told, refused, page } }: { attempt: Attempt }) {
+/** Shows the state of a fetch from the hub. */
+export function Attempted({ attempt: { message, refused, page } }: { attempt: Attempt }) {
   return (
     <p role={refused ? "alert" : "status"} class={refused ? "refusal" : "note"}>
-      {told}{" "}
+      {message}{" "}
       {page ? (
         <a href={page} target="_blank" rel="noreferrer">
           its page on the hub

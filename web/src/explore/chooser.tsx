@@ -1,4 +1,4 @@
-/** Explore: a model by its name, a shipped checkpoint, a config.json pasted or dropped, or one of the hub. */
+/** Chooses the model: by name, a shipped checkpoint, a pasted or dropped config.json, or one from the hub. */
 import { useSignal } from "@preact/signals";
 import { counted } from "../counted";
 import { OptionsOf, Select } from "../parts/select";
@@ -30,7 +30,7 @@ export function Chooser() {
   );
 }
 
-/** What the model is called that is shown. */
+/** The name of the model shown. */
 function called({ name, label, text }: Source): string {
   return label ?? name ?? (text ? "the config.json below" : "");
 }
@@ -50,7 +50,7 @@ function ClassChoice() {
   const choose = (name: string) => {
     source.value = shown.name === undefined ? { ...shown, architecture: name } : { ...shown, name };
   };
-  const unknown = counts?.architecture || now || (problems.length ? "choose one to count it as" : "…");
+  const unknown = counts?.architecture || now || (problems.length ? "choose a class" : "…");
   return (
     <Select label="Class" value={now} disabled={known.length === 0} choose={choose}>
       {known.includes(now) ? null : <option value={now}>{unknown}</option>}
@@ -105,7 +105,7 @@ function Pasted() {
             onChange={(event) => {
               const file = event.currentTarget.files?.[0];
               if (file) void showFile(file);
-              event.currentTarget.value = ""; // the same file may be chosen anew
+              event.currentTarget.value = ""; // allows choosing the same file again
             }}
           />
         </label>

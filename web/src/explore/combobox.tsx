@@ -1,15 +1,15 @@
-/** A field that offers what fits what is typed, grouped; arrows, Enter and Escape work, and screen readers follow. */
+/** A combobox with grouped options, for keyboards and screen readers. */
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { FAMILIES, type Found, type Model } from "./models";
 
-const SHOWN = 80; // options that fit a query: more are found by more letters
+const SHOWN = 80; // the most options listed
 
 interface Props {
   id?: string;
   label: string;
   placeholder: string;
-  chosen?: string; // what stands in the field while nobody types
+  chosen?: string; // the text of the field when it is not being edited
   found: (query: string) => Found;
   choose: (one: Model) => void;
 }
@@ -26,7 +26,7 @@ export function Combobox({ id = "model", label, placeholder, chosen = "", found,
   const query = typed.value ?? "";
   const { models, missed } = open.value ? found(query) : NONE;
   const groups = grouped(query ? models.slice(0, SHOWN) : models);
-  const listed = groups.flatMap(([, some]) => some); // in the order in which they are seen
+  const listed = groups.flatMap(([, some]) => some); // in display order
   const type = (text: string | undefined) => {
     [typed.value, open.value, active.value] = [text, true, 0];
     document.getElementById(`${id}s`)?.scrollTo(0, 0);
@@ -80,7 +80,7 @@ export function Combobox({ id = "model", label, placeholder, chosen = "", found,
       />
       <div class="popup" hidden={!open.value}>
         <p role="status" class="note">
-          {open.value ? told(models.length, query, missed) : ""}
+          {open.value ? statusOf(models.length, query, missed) : ""}
         </p>
         <div
           id={`${id}s`}
@@ -89,7 +89,7 @@ export function Combobox({ id = "model", label, placeholder, chosen = "", found,
           onMouseDown={(event) => event.preventDefault() /* the field keeps the focus until the click */}
         >
           {groups.map(([family, models]) => (
-            // biome-ignore lint/a11y/useSemanticElements: a listbox takes groups of options, no fieldset
+            // biome-ignore lint/a11y/useSemanticElements: a listbox has groups of options, not a fieldset
             <div key={family} role="group" aria-label={family}>
               <div class="family" aria-hidden="true">
                 {family}
@@ -138,10 +138,9 @@ function grouped(models: Model[]): [string, Model[]][] {
   return [...groups];
 }
 
-function told(count: number, query: string, missed: string[]): string {
-  if (!query) return "type a name, or choose";
-  if (count === 0)
-    return `nothing here is called ${query}: a hub id, organisation/name, fetches its config.json`;
-  if (missed.length) return `nothing here has ${missed.join(" ")}; these have the rest of it`;
-  return count > SHOWN ? `${SHOWN} of ${count}: type on` : `${count} found`;
+function statusOf(count: number, query: string, missed: string[]): string {
+  if (!query) return "type or choose a name";
+  if (count === 0) return `no model is named ${query}; a hub id, organization/name, fetches its config.json`;
+  if (missed.length) return `nothing matches ${missed.join(" ")}; these match the rest`;
+  return count > SHOWN ? `${SHOWN} of ${count}; type more to narrow` : `${count} found`;
 }

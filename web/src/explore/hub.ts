@@ -1,9 +1,9 @@
-/** A config.json from the hub, fetched by the browser itself. */
+/** Fetches a config.json from the hub in the browser. */
 import { type Signal, signal } from "@preact/signals";
 import type { Source } from "../state";
 import { type Found, found, modelsAndHub, HUB as OF_HUB } from "./models";
 
-/** A file of a repository of the hub. */
+/** A file in a repository on the hub. */
 export interface HubFile {
   id: string;
   revision: string;
@@ -17,17 +17,17 @@ const FILE = new RegExp(`^(${NAME}(?:/${NAME})?)(?:/(tree|blob|resolve|raw)/([^/
 const NO_MODELS = /^(?:datasets|spaces|api)\//;
 
 const REFUSED: Record<number, string> = {
-  401: "there is no such repository, or it is private or gated: open its config.json on the hub, and paste it here",
-  403: "the repository is private or gated: open its config.json on the hub, and paste it here",
-  404: "the repository has no config.json there",
-  429: "the hub asks for some patience: too many requests",
+  401: "the repository does not exist, or is private or gated; open its config.json on the hub and paste it here",
+  403: "the repository is private or gated; open its config.json on the hub and paste it here",
+  404: "the repository does not contain this config.json",
+  429: "too many requests to the hub; try again later",
 };
 
 const UNREACHED =
-  "the hub gives this page no answer: the device is offline, the repository is private, " +
+  "the hub does not respond: the device is offline, the repository is private, " +
   "or something blocks the request; paste its config.json here";
 
-/** The config.json that is meant by an id, or by the address of a repository, a revision, a folder, or the file. */
+/** Finds the config.json of a hub id, or of the URL of a repository, revision, folder or file. */
 export function fileIn(typed: string): HubFile | undefined {
   const asked = typed
     .trim()
@@ -40,7 +40,7 @@ export function fileIn(typed: string): HubFile | undefined {
   return { id, revision, path: below.endsWith(".json") ? below : `${folder}config.json` };
 }
 
-/** What a file is called: its repository, and what else is not as usual. */
+/** The label of a file: its repository, and its revision and folder if not the default. */
 export function labelOf({ id, revision, path }: HubFile): string {
   return id + (revision === "main" ? "" : ` @ ${revision}`) + (path === "config.json" ? "" : ` / ${path}`);
 }
@@ -48,7 +48,7 @@ export function labelOf({ id, revision, path }: HubFile): string {
 const addressOf = ({ id, revision, path }: HubFile, how: "resolve" | "blob") =>
   `${HUB}/${id}/${how}/${revision}/${path}`;
 
-/** The text of a file. Rejects with a sentence for people where there is none to be had. */
+/** Fetches the text of a file; rejects with a readable message. */
 async function fetched(file: HubFile): Promise<string> {
   let response: Response;
   try {
@@ -57,56 +57,56 @@ async function fetched(file: HubFile): Promise<string> {
     throw new Error(UNREACHED);
   }
   if (response.ok) return response.text();
-  throw new Error(REFUSED[response.status] ?? `the hub answers ${response.status}`);
+  throw new Error(REFUSED[response.status] ?? `the hub responded with ${response.status}`);
 }
 
-/** How the last attempt goes: what is said of it, and where the file can be looked at. */
+/** The state of the last attempt: a message, and a link to the file. */
 export interface Attempt {
-  told: string;
+  message: string;
   refused: boolean;
   page?: string;
 }
 
-/** A place that models of the hub are fetched for: how the last attempt goes, and another one. */
+/** A loader of hub models: the state of the last attempt, and a function that starts another. */
 export interface FromHub {
   attempt: Signal<Attempt>;
   show: (typed: string) => Promise<void>;
 }
 
-/** Gives a place the model of an id or an address of the hub; of two attempts, the later one's. */
+/** Fetches the model of an id or URL; a later attempt replaces an earlier one. */
 export function fromHub(take: (source: Source) => void): FromHub {
-  const attempt = signal<Attempt>({ told: "", refused: false });
+  const attempt = signal<Attempt>({ message: "", refused: false });
   let attempts = 0;
   async function show(typed: string): Promise<void> {
     attempts += 1;
     const own = attempts;
     const file = fileIn(typed);
     if (!file) {
-      const told = `${typed.trim() || "nothing"} is no hub id of a model: write organisation/name`;
-      attempt.value = { told, refused: true };
+      const message = `'${typed.trim()}' is not the hub id of a model; write organization/name`;
+      attempt.value = { message, refused: true };
       return;
     }
     const label = labelOf(file);
-    attempt.value = { told: `fetching ${label} …`, refused: false };
+    attempt.value = { message: `fetching ${label} …`, refused: false };
     try {
       const text = await fetched(file);
       if (own !== attempts) return;
       take({ text, label });
-      attempt.value = { told: "", refused: false };
+      attempt.value = { message: "", refused: false };
     } catch (error) {
       if (own !== attempts) return;
-      const told = `${label}: ${(error as Error).message}`;
-      attempt.value = { told, refused: true, page: addressOf(file, "blob") };
+      const message = `${label}: ${(error as Error).message}`;
+      attempt.value = { message, refused: true, page: addressOf(file, "blob") };
     }
   }
   return { attempt, show };
 }
 
-/** What fits a query; an id or an address of the hub is offered as it is typed. */
+/** The matches of a query, and the query itself if it is a hub id or URL. */
 export function offered(query: string): Found {
   const fitting = found(query, modelsAndHub.value);
   const file = query.includes("/") ? fileIn(query) : undefined;
   if (!file || fitting.models.some(({ name }) => name === file.id)) return fitting;
-  const typed = { name: labelOf(file), family: OF_HUB, hint: "its config.json is fetched", typed: query };
+  const typed = { name: labelOf(file), family: OF_HUB, hint: "fetches its config.json", typed: query };
   return { models: fitting.missed.length ? [typed] : [typed, ...fitting.models], missed: [] };
 }

@@ -1,29 +1,29 @@
-/** What there is to choose from: shipped checkpoints, and every class and model type that is described. */
+/** The models to choose from: shipped checkpoints, and all supported classes and model types. */
 import { computed } from "@preact/signals";
 import listed from "../../data/hub.json";
 import { answering } from "../answer";
 import type { Source } from "../state";
 import type { Catalogue } from "../types";
 
-/** Something to choose: what it is called, what it belongs to, and what is said beside it. */
+/** An option: its name, its group, and a note. */
 export interface Model {
   name: string;
   family: string;
   hint: string;
-  typed?: string; // of the hub: the address that stands for it
+  typed?: string; // of a hub model: its id or URL
 }
 
-/** What fits a query, and the words of it that nothing has. */
+/** The matches of a query, and its words that match nothing. */
 export interface Found {
   models: Model[];
   missed: string[];
 }
 
 export const CHECKPOINTS = "checkpoints";
-export const HUB = "checkpoints of the hub";
-export const FAMILIES = "families: choose one to see its classes";
+export const HUB = "checkpoints on the hub";
+export const FAMILIES = "families; choose one to see its classes";
 
-/** What was written down when the page was packed. */
+/** The catalog written by `engine/pack.py`. */
 function written<Value>(name: string) {
   return answering(async (): Promise<Value> => {
     const response = await fetch(new URL(`engine/${name}`, document.baseURI));
@@ -36,7 +36,7 @@ const writtenCheckpoints = written<Record<string, string>>("checkpoints.json");
 const catalogue = computed<Catalogue>(() => writtenCatalogue.value.result ?? { model_types: [] });
 export const checkpoints = computed(() => writtenCheckpoints.value.result ?? {});
 
-/** The family of a model type: the letters that it begins with, so that `qwen2_vl` is with `qwen3`. */
+/** The family of a model type: its leading letters, so that `qwen2_vl` is next to `qwen3`. */
 export function family(modelType: string): string {
   return /^[a-z]+/i.exec(modelType)?.[0] ?? modelType;
 }
@@ -49,7 +49,7 @@ const shipped = computed<Model[]>(() =>
   })),
 );
 
-const ofHub = listed.map((name) => ({ name, family: HUB, hint: "its config.json is fetched" }));
+const ofHub = listed.map((name) => ({ name, family: HUB, hint: "fetches its config.json" }));
 
 const described = computed<Model[]>(() => {
   const types = catalogue.value.model_types;
@@ -71,8 +71,8 @@ export const modelsAndHub = computed(() => [...shipped.value, ...ofHub, ...descr
 const COLLECTIONS = [CHECKPOINTS, HUB, FAMILIES];
 
 /**
- * The models whose names hold all words of a query, those that begin with it first; where none does, those that hold
- * the words that it begins with. Without a query, checkpoints and families.
+ * The models whose names contain all words of a query, prefix matches first; if there are none, the models that
+ * contain its first words. Without a query, checkpoints and families.
  */
 export function found(query: string, all: Model[]): Found {
   const words = wordsOf(query);
@@ -106,13 +106,13 @@ function holding(words: string[], all: Model[]): Model[] {
     .sort((a, b) => rank(a) - rank(b));
 }
 
-/** The source that a model's name stands for. */
+/** The source of a named model. */
 export function sourceOf({ name, family: kind }: Model): Source {
   const text = kind === CHECKPOINTS ? checkpoints.value[name] : undefined;
   return text === undefined ? { name } : { text, label: name };
 }
 
-/** Classes that a source can be counted as, by the model type that they are of: its own, and those of its parts. */
+/** The classes that a source can be counted as, by model type: its own, and those of its parts. */
 export function classesOf(source: Source): Catalogue["model_types"] {
   const listed = catalogue.value.model_types;
   if (source.name !== undefined) {
@@ -120,11 +120,11 @@ export function classesOf(source: Source): Catalogue["model_types"] {
     return listed.filter((one) => one.model_type === name || one.architectures.includes(name)).slice(0, 1);
   }
   const config = configIn(source.text ?? "");
-  if (!config) return []; // said where it is counted
+  if (!config) return []; // the count reports it
   const types = modelTypes(config);
   const known = listed.filter((one) => types.includes(one.model_type) && one.architectures.length);
   known.sort((a, b) => types.indexOf(a.model_type) - types.indexOf(b.model_type));
-  return known.length ? known : listed; // what names no model type, or code of its own, can be counted as any
+  return known.length ? known : listed; // without a known model type any class can be chosen
 }
 
 function configIn(text: string): object | undefined {

@@ -1,4 +1,4 @@
-/** KaTeX, loaded with the first formula. */
+/** Loads KaTeX with the first formula. */
 import katex from "katex";
 import "katex/dist/katex.min.css";
 

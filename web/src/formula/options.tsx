@@ -1,4 +1,4 @@
-/** The switches of `archspec formula`. */
+/** The options of `archspec formula`. */
 import { useSignal } from "@preact/signals";
 import { GROUPS, QUANTITIES } from "../generated";
 import { OptionsOf, Select } from "../parts/select";
@@ -8,7 +8,7 @@ import { keep } from "../state";
 export const BY = GROUPS;
 const NAMES: string[] = QUANTITIES.map(({ name }) => name);
 
-/** `growing`: the fields that grow in the leading form, those that usually do where there are none. */
+/** `growing`: the fields that grow in the leading form; the default ones if empty. */
 export interface Asked {
   quantity: string;
   by: (typeof BY)[number];
@@ -33,7 +33,7 @@ function change(some: Partial<Asked>): void {
   asked.value = { ...asked.value, ...some };
 }
 
-/** `example`: an assumption, where one comes to mind. */
+/** `example`: an assumption that suits the model, or "". */
 export function Options({ fields, example }: { fields: string[]; example: string }) {
   const { quantity, by, depth, leading, assume } = asked.value;
   return (
@@ -77,14 +77,14 @@ export function Options({ fields, example }: { fields: string[]; example: string
   );
 }
 
-/** What is ticked is offered whatever the fields are: those of a model before may be refused of this one. */
+/** Ticked fields are always listed, because this model may lack a field that was ticked for the last one. */
 function Growing({ fields }: { fields: string[] }) {
   const { growing } = asked.value;
   const turned = (name: string, grows: boolean) =>
     change({ growing: grows ? [...growing, name] : growing.filter((one) => one !== name) });
   return (
     <fieldset class="growing">
-      <legend>as these grow (none: those that usually do)</legend>
+      <legend>growing fields (default: width, depth, experts, vocabulary)</legend>
       {[...new Set([...fields, ...growing])].map((one) => (
         <label key={one} class="inline">
           <input
@@ -106,7 +106,7 @@ interface TextsProps {
   change: (values: string[]) => void;
 }
 
-/** Texts between semicolons, taken when they are done. */
+/** Texts separated by semicolons, applied when editing ends. */
 function Texts({ label, placeholder, values, change }: TextsProps) {
   const typed = useSignal<string | undefined>(undefined);
   const done = () => {

@@ -1,4 +1,4 @@
-/** LaTeX as KaTeX sets it, with MathML for screen readers; lines break where there is no room. */
+/** LaTeX rendered by KaTeX, with MathML for screen readers; long lines wrap. */
 import { signal } from "@preact/signals";
 
 const katex = signal<typeof import("./katex") | undefined>(undefined);
@@ -7,7 +7,7 @@ async function load(): Promise<void> {
   try {
     katex.value = await import("./katex");
   } catch {
-    // the LaTeX stays as it is
+    // keep showing the LaTeX source
   }
 }
 

@@ -1,17 +1,17 @@
-/** The fields of the model that is shown: at its config, as they follow from what is set, and which enter the count. */
+/** The model's fields: their values in the config, their current values, and those that a count reads. */
 import { computed, signal } from "@preact/signals";
 import { answering } from "../answer";
 import { ask, askLatest } from "../engine";
 import { source, view } from "../state";
 import type { FieldValue } from "../types";
 
-/** An answer with the config that it is of: with another one at hand it says nothing. */
+/** An answer with its config, so that an answer for another config is ignored. */
 interface Of<Result> {
   config: string;
   found: Result;
 }
 
-const CALM = 300; // ms: a formula takes longer than the hand that turns a knob
+const CALM = 300; // ms without a change before the formula is computed, which is slower than a drag
 
 const looked = computed(() => view.value === "knobs");
 export const base = computed(() => JSON.stringify({ ...source.value, set: undefined }));
@@ -25,8 +25,8 @@ source.subscribe((shown) => {
   }, CALM);
 });
 
-async function of<Result>(config: string, told: Promise<Result>): Promise<Of<Result>> {
-  return { config, found: await told };
+async function of<Result>(config: string, answer: Promise<Result>): Promise<Of<Result>> {
+  return { config, found: await answer };
 }
 
 export const atConfig = answering(() =>
@@ -43,23 +43,23 @@ export const entering = answering(() =>
     : undefined,
 );
 
-/** The config.json of the model with what is set. */
+/** The config.json with the user's changes. */
 export const completed = answering(() =>
   looked.value && calm.value.text
     ? of(calm.value.text, askLatest<string>("completed", calm.value.text))
     : undefined,
 );
 
-/** Whether a field enters the count; as long as that is not known, whether it may. */
+/** Returns true if a count reads a field, or might read it while that is not known. */
 export function enters({ field, types }: FieldValue, known: string[] | undefined): boolean {
-  return known ? known.includes(field) : !types.includes("any"); // costs alone read those
+  return known ? known.includes(field) : !types.includes("any"); // only costs read those
 }
 
-/** Sets a field, or leaves it to the config again. */
+/** Sets a field, or resets it if the value is undefined. */
 export function turn(field: string, value: unknown): void {
   const { set: before, ...rest } = source.value;
   const set = { ...before };
-  delete set[field]; // so that the one that was turned last is the last
+  delete set[field]; // keeps the last changed field last
   if (value !== undefined) set[field] = value;
   source.value = Object.keys(set).length ? { ...rest, set } : rest;
 }

@@ -5,8 +5,8 @@ import { turn } from "./fields";
 import { headCounts, type Range, range } from "./range";
 
 interface Props {
-  field: FieldValue; // at the config
-  value: unknown; // as it is set, or follows from what is
+  field: FieldValue; // with its value in the config
+  value: unknown; // set by the user, or derived
   isSet: boolean;
   heads: number[];
   problems: Problem[];
@@ -116,9 +116,9 @@ function NumberControl({ said, field, value, around }: NumberProps) {
   );
 }
 
-const HEADS = /heads?$/; // of another number of them most do not divide a width
+const HEADS = /heads?$/; // most other head counts do not divide the width
 
-/** None where the config says no number: nothing tells how far it would reach. */
+/** A slider; none if the config has no number, because there is no range for it. */
 function Slider({ field, value, around }: Omit<NumberProps, "said">) {
   if (typeof field.value !== "number") return null;
   const name = `${field.field}, slider`;
@@ -148,7 +148,7 @@ function Slider({ field, value, around }: Omit<NumberProps, "said">) {
   );
 }
 
-/** JSON, or the text that it is. */
+/** The parsed JSON, or the text if it is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,4 +1,4 @@
-/** How far a slider reaches around the value of a config, and in which steps. */
+/** The range and the step of a slider around the config's value. */
 export interface Range {
   min: number;
   max: number;
@@ -6,9 +6,9 @@ export interface Range {
 }
 
 const REACH = 4; // times the value
-const SMALL = 16; // below that each number is worth a step
+const SMALL = 16; // up to this value the step is 1
 
-/** A width goes in steps that its heads divide evenly, with an even size of each head: others are refused. */
+/** The step of a width keeps it a multiple of 2 × its head counts, because other widths are refused. */
 export function range(value: number, heads: number[]): Range {
   if (!Number.isInteger(value)) return { min: 0, max: REACH * value || 1, step: Math.max(value / 32, 0.001) };
   const max = Math.max(SMALL, REACH * value);
@@ -19,13 +19,13 @@ export function range(value: number, heads: number[]): Range {
   return { min: step, max: max - (max % step), step };
 }
 
-/** The numbers of heads that a slider offers: those that divide what they are, and its multiples. */
+/** The head counts that a slider offers: divisors and small multiples of the config's value. */
 export function headCounts(value: number): number[] {
   const below = Array.from({ length: value }, (_, before) => before + 1);
   return [...below.filter((one) => value % one === 0), 2 * value, 3 * value, 4 * value];
 }
 
-/** The largest step of doubled ones that divides a value, with a dozen steps below it. */
+/** The largest power-of-two multiple of `first` that divides the value at least a dozen times. */
 function evenStep(value: number, first: number): number {
   let step = first;
   while (value % (2 * step) === 0 && 2 * step <= value / 12) step *= 2;

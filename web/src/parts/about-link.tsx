@@ -1,4 +1,4 @@
-/** What the link does not hold: what of it cannot be read, and what is too long for one. */
+/** Warns about values of the link that cannot be read, and values too long for a link. */
 import { unread, untold } from "../state";
 
 export function AboutLink() {
@@ -6,13 +6,13 @@ export function AboutLink() {
     <>
       {unread.value.length ? (
         <p role="alert" class="refusal">
-          This link cannot be read in full: what it says of {unread.value.join(", ")} is left out. Long links
-          are cut off on some ways.
+          This link is damaged: {unread.value.join(", ")} could not be read. Some programs truncate long
+          links.
         </p>
       ) : null}
       {untold.value.length ? (
         <p role="status" class="note">
-          Too long for a link: {untold.value.join(", ")}. Whoever opens it, or this page anew, sees the page
+          Too long for a link: {untold.value.join(", ")}. The link, or reloading this page, shows the page
           without it.
         </p>
       ) : null}

@@ -1,14 +1,14 @@
-/** Texts to take along, by the format that each is in. */
+/** Texts to copy, by format. */
 import { useSignal } from "@preact/signals";
 
 export function Copies({ copies }: { copies: Record<string, string> }) {
-  const told = useSignal("");
+  const status = useSignal("");
   const copied = async (format: string, text: string) => {
     try {
       await navigator.clipboard.writeText(text);
-      told.value = `${format} copied`;
+      status.value = `${format} copied`;
     } catch {
-      told.value = "the browser does not let this page copy: take the text below";
+      status.value = "the browser blocks copying; select the text below";
     }
   };
   return (
@@ -20,7 +20,7 @@ export function Copies({ copies }: { copies: Record<string, string> }) {
           </button>
         ))}
         <span role="status" class="note">
-          {told.value}
+          {status.value}
         </span>
       </p>
       {Object.entries(copies).map(([format, text]) => (

@@ -1,4 +1,4 @@
-/** The counts of a model, the picture of where they are, and its modules. */
+/** The counts of a model, as facts, an icicle plot and a tree of modules. */
 import { dtype } from "../counted";
 import { QUANTITIES } from "../generated";
 import { bytes, short, type Whole, whole } from "../numbers";
@@ -9,14 +9,14 @@ import { OptionsOf, Select } from "./select";
 
 const FACTS = QUANTITIES.filter(({ name }) => name !== "params");
 
-/** `stale`: something is refused, and these are the counts before it. */
+/** `stale`: the last change was refused, and these are the counts before it. */
 export function CountsOf({ counts, tree, stale = false }: Counted & { stale?: boolean }) {
   return (
     <>
       <h2>{counts.architecture}</h2>
       <p class="total">
         <output id="params">{whole(counts.params)}</output> parameters ({short(counts.params)})
-        {stale ? <small class="refusal"> before what is refused</small> : null}
+        {stale ? <small class="refusal"> before the error</small> : null}
       </p>
       <dl class="facts">
         {FACTS.map(({ name, title, help }) => (
@@ -34,7 +34,7 @@ export function CountsOf({ counts, tree, stale = false }: Counted & { stale?: bo
         ))}
       </ul>
       <Icicle
-        title="where the parameters are"
+        title="parameters by module"
         tree={tree}
         amount={(module) => Number(module.params)}
         said={(params) => `${Number.isSafeInteger(params) ? whole(params) : short(params)} parameters`}
@@ -64,7 +64,7 @@ function Bytes({ counts }: { counts: Counts }) {
         </Select>
       </dt>
       <dd data-count="bytes">
-        {counts.bytes === null ? "not known" : `${whole(counts.bytes)} (${bytes(counts.bytes)})`}
+        {counts.bytes === null ? "unknown" : `${whole(counts.bytes)} (${bytes(counts.bytes)})`}
       </dd>
     </div>
   );

@@ -1,4 +1,4 @@
-/** A fact in a list of such: `<dl class="facts">`. */
+/** An entry of `<dl class="facts">`. */
 export function Fact({ title, value }: { title: string; value: string }) {
   return (
     <div>

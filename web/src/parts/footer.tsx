@@ -1,4 +1,4 @@
-/** What the page runs, and where there is more to read, as far as its place knows. */
+/** Versions, and links to the docs and the source if they are known. */
 import { answering } from "../answer";
 import { ask } from "../engine";
 
@@ -9,10 +9,10 @@ interface Versions {
 
 const versions = answering(() => ask<Versions>("versions"));
 
-// the site that has the page as a part of it says so in its head; alone, there is none
+// set by the documentation site when it includes the page
 const documentation = document.querySelector<HTMLLinkElement>('link[rel="help"]')?.href;
 
-// known where GitHub's runners build it
+// known in builds on GitHub
 const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository } = import.meta.env;
 
 export function Footer() {

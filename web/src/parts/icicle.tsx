@@ -1,12 +1,12 @@
-/** Where something is in a model: a column a level, each module as tall as its share; arrows walk through it. */
+/** An icicle plot of a model: one column per level, heights by share, navigable with arrow keys. */
 import { useSignal } from "@preact/signals";
 import { percent } from "../numbers";
 
 const LEVELS = 5;
-const LEAST = 0.004; // of the whole: below that a module is a line that nobody can read
-const ROOM = 0.035; // of the whole: from which a name finds room
+const LEAST = 0.004; // share below which a module is too small to draw
+const ROOM = 0.035; // share from which a name fits
 
-/** A module, or copies of it that are alike. */
+/** A module, or identical copies of it. */
 interface Piece {
   module: string;
   name: string;
@@ -15,7 +15,7 @@ interface Piece {
   children: this[];
 }
 
-/** `path`, `copies`: of the module in all that repeats around it, as `layers.0-31.mlp`, 32 of them. */
+/** `path`, `copies`: of the module in all repeated layers, for example `layers.0-31.mlp`, 32 copies. */
 interface Cell<Module> {
   module: Module;
   path: string;
@@ -26,7 +26,7 @@ interface Cell<Module> {
   parent: number;
 }
 
-/** The cells of a tree, from the outermost module in. Layers that are alike are one cell. */
+/** The cells of a tree, outermost first. Identical layers share a cell. */
 function cells<Module extends Piece>(tree: Module, amount: (module: Module) => number): Cell<Module>[] {
   const found: Cell<Module>[] = [];
   const all = amount(tree);
@@ -46,25 +46,25 @@ function cells<Module extends Piece>(tree: Module, amount: (module: Module) => n
   return found;
 }
 
-/** The path of a module in a cell, with the span of layers where a tree has that of the first. */
+/** The path of a module in a cell, with the range of layers instead of the first one. */
 function pathIn(around: Cell<Piece>, { module, name, copies }: Piece): string {
   const further = module.slice(around.module.module.length);
   return around.path + (copies > 1 ? further.replace(/[^.]*$/, name) : further);
 }
 
-/** Where an arrow leads: into the first part, out again, to the neighbour before or after. */
+/** The target of an arrow key: the first child, the parent, or the previous or next neighbor. */
 function moved(shown: Cell<unknown>[], from: number, key: string): number {
   const own = shown[from];
   if (!own) return 0;
-  const beside = shown.flatMap((one, rank) => (one.level === own.level ? [rank] : []));
+  const level = shown.flatMap((one, rank) => (one.level === own.level ? [rank] : []));
   if (key === "ArrowRight")
     return Math.max(
       from,
       shown.findIndex(({ parent }) => parent === from),
     );
   if (key === "ArrowLeft") return Math.max(0, own.parent);
-  const next = beside.indexOf(from) + (key === "ArrowDown" ? 1 : -1);
-  return beside[next] ?? from;
+  const next = level.indexOf(from) + (key === "ArrowDown" ? 1 : -1);
+  return level[next] ?? from;
 }
 
 interface Props<Module> {
@@ -84,7 +84,7 @@ export function Icicle<Module extends Piece>({ title, tree, amount, said }: Prop
     event.preventDefault();
     at.value = moved(shown, at.value, event.key);
   };
-  const told = ({ module, path, copies }: Cell<Module>) => {
+  const describe = ({ module, path, copies }: Cell<Module>) => {
     const each = copies > 1 ? `, ${copies} of ${said(amount(module) / copies)} each` : "";
     const own = `${said(amount(module))} (${percent(amount(module), amount(tree))})${each}`;
     return [path && `${path}:`, module.label && `${module.label},`, own].filter(Boolean).join(" ");
@@ -108,7 +108,7 @@ export function Icicle<Module extends Piece>({ title, tree, amount, said }: Prop
             role="treeitem"
             aria-level={one.level + 1}
             aria-selected={one === pointed}
-            aria-label={`${named(one.module)}, ${told(one)}`}
+            aria-label={`${named(one.module)}, ${describe(one)}`}
             class={`cell level-${one.level % 6}`}
             onPointerEnter={() => (at.value = rank)}
             style={{
@@ -122,7 +122,7 @@ export function Icicle<Module extends Piece>({ title, tree, amount, said }: Prop
           </div>
         ))}
       </div>
-      <figcaption>{told(pointed)}</figcaption>
+      <figcaption>{describe(pointed)}</figcaption>
     </figure>
   );
 }

@@ -1,4 +1,4 @@
-/** The modules as `print(model)` has them, foldable, with shares. */
+/** The modules as in `print(model)`, foldable, with shares. */
 import { useSignal } from "@preact/signals";
 import { percent, type Whole, whole } from "../numbers";
 import type { Module } from "../types";
@@ -6,12 +6,12 @@ import type { Module } from "../types";
 interface Props {
   module: Module;
   all: Whole;
-  open?: number; // levels that are open at first
+  open?: number; // levels open at first
   level?: number;
 }
 
 export function ModuleTree({ module, all, open = 3, level = 0 }: Props) {
-  const opened = useSignal(open > 0); // what is folded away is not made: some models have thousands of modules
+  const opened = useSignal(open > 0); // folded nodes are not rendered: some models have thousands of modules
   const row = <Row module={module} all={all} level={level} />;
   if (module.children.length === 0) return <div class="leaf">{row}</div>;
   return (

@@ -1,4 +1,4 @@
-/** Curves, drawn by uPlot in the page's own colours; null is a gap. */
+/** Curves drawn by uPlot in the page's colors; null is a gap. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
@@ -7,12 +7,12 @@ import { short } from "../numbers";
 
 export interface Curve {
   name: string;
-  colour: number; // its rank among those that are told apart
+  colour: number; // index into the palette
   dashed: boolean;
   values: (number | null | undefined)[];
 }
 
-/** `letter`: what stands for 1e9 of the quantity. */
+/** `letter`: the suffix for 1e9. */
 export interface Shown {
   name: string;
   field: string;
@@ -28,7 +28,7 @@ interface Colours {
   curves: string[];
 }
 
-// canvas knows no light-dark(): the colours of the style sheet, once for each scheme
+// a canvas has no light-dark(): the style sheet's colors, once per scheme
 const LIGHT: Colours = {
   text: "#1c2430",
   line: "#d9dde3",
@@ -43,9 +43,9 @@ const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const dark = signal(prefersDark.matches);
 prefersDark.addEventListener("change", () => (dark.value = prefersDark.matches));
 const HEIGHT = 360;
-const MANY = 60; // points, from which a line alone is clearer
+const MANY = 60; // from this many points on, only lines are drawn
 
-/** Whether the points of a curve are drawn: those between gaps are no line. */
+/** Returns true if points are drawn: a value between two gaps has no line. */
 function pointsSeen({ data }: uPlot, rank: number): boolean {
   return data[0].length < MANY || (data[rank]?.some((one) => one === null) ?? false);
 }

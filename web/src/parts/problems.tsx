@@ -1,6 +1,6 @@
 import { attempts, type Problem } from "../engine";
 
-/** What is refused, with the line of the pasted text and a caret, as on the command line. */
+/** Errors with the source line and a caret, as on the command line. */
 export function Problems({ problems }: { problems: Problem[] }) {
   if (problems.length === 0) return null;
   return (
@@ -25,7 +25,7 @@ export function Problems({ problems }: { problems: Problem[] }) {
   );
 }
 
-/** The carets stand behind the text before, unseen, which is as wide in any letters. */
+/** The hidden text before the carets aligns them in any font. */
 function Excerpt({ parts: [before, there, after] }: { parts: NonNullable<Problem["excerpt"]> }) {
   return (
     <pre>

@@ -1,4 +1,4 @@
-/** A choice of a few, with its label. */
+/** A labeled select. */
 import type { ComponentChildren } from "preact";
 
 /** `children`: the options. */
@@ -22,7 +22,7 @@ export function Select({ label, value, choose, class: named, disabled, children 
   );
 }
 
-/** Options of these values, each shown as it is or by the title that it comes with. */
+/** Options for values, or for pairs of a value and its title. */
 export function OptionsOf({
   values,
 }: {

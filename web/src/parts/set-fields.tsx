@@ -1,4 +1,4 @@
-/** The fields that are set anew, wherever the model is looked at. */
+/** The overridden fields, shown in every view. */
 import { turn } from "../knobs/fields";
 import { source } from "../state";
 

@@ -1,4 +1,4 @@
-/** Parts of a whole in bytes, side by side, on the memory of an accelerator. */
+/** A stacked bar of bytes, compared with the accelerator's memory. */
 import { bytes, type Whole } from "../numbers";
 
 export interface Segment {
@@ -6,7 +6,7 @@ export interface Segment {
   bytes: Whole;
 }
 
-/** Memory: how it is called, as `the 80 GB of NVIDIA H100 SXM`, how large it is, and how large it may be. */
+/** Memory: a label such as `the 80 GB of NVIDIA H100 SXM`, its size, and its nominal size. */
 export interface Room {
   called: string;
   bytes: number;
@@ -16,7 +16,7 @@ export interface Room {
 interface Props {
   segments: Segment[];
   room: Room;
-  least?: boolean; // the parts are at least as large, and may be larger
+  least?: boolean; // the parts are lower bounds
 }
 
 export function StackedBar({ segments, room, least = false }: Props) {
@@ -51,15 +51,15 @@ export function StackedBar({ segments, room, least = false }: Props) {
   );
 }
 
-const TIGHT = 0.9; // of the memory: a serving engine takes no more of it unasked
-const NOT_COUNTED = "what libraries set aside and fragments of memory, which are not counted";
+const TIGHT = 0.9; // share of memory that serving engines use by default
+const NOT_COUNTED = "memory that libraries reserve and fragmentation, which are not counted";
 
 function verdict(total: number, room: Room, least: boolean): string {
   const needed = `${least ? "at least " : ""}${bytes(total)}, ${percentOf(total, room)} of ${room.called}`;
   const over = `${needed}; ${bytes(total - room.bytes)} too much`;
   if (total > room.most) return `does not fit: ${over}`;
-  if (total > room.bytes) return `hardly fits: ${over}, unless a GB of it is a GiB`;
-  const left = `${bytes(room.bytes - total)} ${least ? "at most are" : "are"} left`;
+  if (total > room.bytes) return `barely: ${over}, unless its GB are GiB`;
+  const left = `${bytes(room.bytes - total)} left${least ? " at most" : ""}`;
   if (total > TIGHT * room.bytes) return `tight: ${needed}; ${left}, for ${NOT_COUNTED}`;
   return `${least ? "may fit" : "fits"}: ${needed}; ${left}`;
 }

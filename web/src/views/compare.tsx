@@ -41,7 +41,7 @@ const curves = drawing(() => {
   return { sources: asked.both ? sides() : sides().slice(0, 1), plotted: asked, call: call.value };
 });
 
-/** What is drawn: as chosen, where the model has those fields. */
+/** The plot to draw: the chosen one if the model has its fields. */
 function shown(known: FieldValue[]) {
   const asked = plotted.value;
   const has = (name: string) => known.some((one) => one.field === name);
@@ -56,7 +56,7 @@ export function CompareView() {
   return (
     <section class="compare">
       <Second fields={(theirFields.value.result ?? known).map((one) => one.field)} />
-      {other.value ? <Told /> : <p>Choose a second model, or the same and other values of its fields.</p>}
+      {other.value ? <Comparison /> : <p>Choose a second model, or change fields of this one.</p>}
       <Problems problems={problems} />
       {asked ? <OverFields sizes={sizesIn(known)} asked={asked} curves={curves} /> : null}
       <Shape />
@@ -64,7 +64,7 @@ export function CompareView() {
   );
 }
 
-function Told() {
+function Comparison() {
   const { result, pending, problems } = compared.value;
   if (problems.length) return <Problems problems={problems} />;
   if (!result) return <p role="status">counting …</p>;
@@ -87,7 +87,7 @@ function Told() {
   );
 }
 
-/** The closed forms, once they are those of the changes that are shown. */
+/** The closed forms of the changes shown, once they have arrived. */
 function matching(diff: Changes | null): Forms | undefined {
   const { result, pending } = closed.value;
   return diff && !pending && result?.changes.length === diff.changes.length ? result : undefined;

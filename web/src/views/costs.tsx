@@ -20,7 +20,7 @@ const answer = answering(() => {
   });
 });
 
-/** The parts in the order in which they are shown. */
+/** The parts, in display order. */
 const TITLES: Record<keyof Costs, string> = {
   memory: "memory of the call",
   cache: "cache after the call",
@@ -35,22 +35,22 @@ export function CostsView() {
     <section aria-busy={pending} class="costs">
       <CostsForm usual={result && "result" in result.flops ? result.flops.result.tokens : undefined} />
       <Problems problems={problems} />
-      {result && problems.length === 0 ? <Told costs={result} /> : null}
+      {result && problems.length === 0 ? <Parts costs={result} /> : null}
       {pending && !result ? <p role="status">counting …</p> : null}
     </section>
   );
 }
 
-function Told({ costs }: { costs: Costs }) {
-  const said = new Set<keyof Costs>();
+function Parts({ costs }: { costs: Costs }) {
+  const shown = new Set<keyof Costs>();
   return NAMES.map((name) => {
-    if (said.has(name)) return null;
+    if (shown.has(name)) return null;
     const problems = refusedIn(costs, name);
-    const alike = problems ? NAMES.filter((one) => isSame(problems, refusedIn(costs, one))) : [name];
-    for (const one of alike) said.add(one);
+    const same = problems ? NAMES.filter((one) => isSame(problems, refusedIn(costs, one))) : [name];
+    for (const one of same) shown.add(one);
     return (
       <section key={name}>
-        <h2>{titleOf(alike)}</h2>
+        <h2>{titleOf(same)}</h2>
         {problems ? <Problems problems={problems} /> : <Part costs={costs} name={name} />}
       </section>
     );
@@ -80,6 +80,6 @@ const isSame = (one: Problem[], other: Problem[] | undefined) =>
   JSON.stringify(one) === JSON.stringify(other);
 
 function titleOf(names: (keyof Costs)[]): string {
-  const told = names.map((one) => TITLES[one]).join(", ");
-  return told.charAt(0).toUpperCase() + told.slice(1);
+  const title = names.map((one) => TITLES[one]).join(", ");
+  return title.charAt(0).toUpperCase() + title.slice(1);
 }

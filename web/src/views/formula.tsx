@@ -1,4 +1,4 @@
-/** The closed form, what its symbols mean, and what it relies on. */
+/** The closed form, with its symbols and assumptions. */
 import { computed } from "@preact/signals";
 import { Fragment } from "preact";
 import { answering } from "../answer";
@@ -16,7 +16,7 @@ const answer = answering(() => {
   const of = source.value;
   return askLatest<Formula>("formula", JSON.stringify(of), asked.value).then((found) => ({ ...found, of }));
 });
-/** The symbols of the model, as soon as a formula of it was found. */
+/** The symbols of the model's formula, empty until there is one. */
 const symbols = computed(() => {
   const { result } = answer.value;
   return result?.of === source.value ? result.symbols : [];
@@ -30,7 +30,7 @@ export function FormulaView() {
       {problems.length ? <Problems problems={problems} /> : null}
       {pending ? (
         <p role="status" class="note">
-          {result ? "working it out …" : "loading SymPy, and working the formula out …"}
+          {result ? "deriving the formula …" : "loading SymPy and deriving the formula …"}
         </p>
       ) : null}
       {result && !problems.length ? <Shown formula={result} /> : null}
@@ -38,7 +38,7 @@ export function FormulaView() {
   );
 }
 
-/** An assumption that is often made, where the formula has its fields. */
+/** A common assumption, if the formula has its fields. */
 function example(all: Formula["symbols"]): string {
   const meant = (meaning: string) => all.find((one) => one.meaning.startsWith(meaning))?.field;
   const [inner, width] = [meant("feed-forward width"), meant("model width")];
@@ -63,7 +63,7 @@ function Shown({ formula }: { formula: Formula }) {
       {parts.length ? <Parts parts={parts} sign={sign} /> : null}
       <Legend formula={formula} />
       <Assumptions formula={formula} />
-      <h3>Take it along</h3>
+      <h3>Copy</h3>
       <Copies copies={formula.copies} />
     </>
   );
@@ -72,7 +72,7 @@ function Shown({ formula }: { formula: Formula }) {
 function Dropped({ leading }: { leading: Leading }) {
   const growing = leading.growing.join(", ") || "no field";
   if (leading.dropped_latex === "0") {
-    return <p class="note">growing: {growing}; no term is outgrown by another: none is dropped</p>;
+    return <p class="note">growing: {growing}; no terms were dropped</p>;
   }
   return (
     <p class="note">
@@ -138,7 +138,7 @@ function Legend({ formula }: { formula: Formula }) {
   );
 }
 
-/** A field's name, whose lines break between its words. */
+/** A field's name that may break between its words. */
 function Field({ name }: { name: string }) {
   return name.split(/(?<=[_.])/).map((word, rank) => (
     <Fragment key={rank}>
@@ -151,7 +151,7 @@ function Field({ name }: { name: string }) {
 function Assumptions({ formula }: { formula: Formula }) {
   return (
     <>
-      {formula.assumptions.length ? <h3>It holds for</h3> : null}
+      {formula.assumptions.length ? <h3>Valid for</h3> : null}
       <ul class="assumptions">
         {formula.assumptions.map((one) => (
           <li key={one}>
@@ -159,7 +159,7 @@ function Assumptions({ formula }: { formula: Formula }) {
           </li>
         ))}
       </ul>
-      {formula.unused.length ? <p class="note">does not stand in it: {formula.unused.join(", ")}</p> : null}
+      {formula.unused.length ? <p class="note">not in the formula: {formula.unused.join(", ")}</p> : null}
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** Turn the knobs: the fields that enter the count, and the counts as they follow. */
+/** Sliders and inputs for the fields that a count reads, next to the counts. */
 import { counted } from "../counted";
 import type { Problem } from "../engine";
 import { atConfig, atSet, base, completed, entering, enters } from "../knobs/fields";
@@ -61,17 +61,17 @@ function Fields({ fields }: { fields: FieldValue[] }) {
 }
 
 function Status({ known, problems }: { known: boolean; problems: Problem[] }) {
-  const told = problems.length
-    ? `which fields enter cannot be said: ${problems[0]?.message}`
-    : "which of these fields enter the count is being worked out …";
+  const status = problems.length
+    ? `cannot determine the fields that the count reads: ${problems[0]?.message}`
+    : "finding the fields that the count reads …";
   return (
     <p role="status" class={known ? "unseen" : "note"}>
-      {known ? "" : told}
+      {known ? "" : status}
     </p>
   );
 }
 
-/** The config.json to take along; none while it is that of other values. */
+/** The config.json to copy; nothing while it is out of date. */
 function Taken() {
   const { result } = completed.value;
   if (result?.config !== JSON.stringify(source.value) || completed.value.problems.length) return null;
@@ -96,7 +96,7 @@ function Idle({ fields }: { fields: FieldValue[] }) {
 
 const partOf = ({ field }: FieldValue) => field.split(".").slice(0, -1).join(".");
 
-/** The fields by the part of the config that they are of. */
+/** The fields, grouped by the part of the config. */
 function parts(fields: FieldValue[]): [string, FieldValue[]][] {
   const found = new Map<string, FieldValue[]>();
   for (const one of fields) {
@@ -106,13 +106,13 @@ function parts(fields: FieldValue[]): [string, FieldValue[]][] {
   return [...found];
 }
 
-/** The numbers of heads that widths of a part are divided among. */
+/** The head counts that must divide the widths of a part. */
 function headsOf(part: string, fields: FieldValue[]): number[] {
   const own = fields.filter((one) => partOf(one) === part && /heads?$/.test(one.field));
   return own.flatMap(({ value }) => (typeof value === "number" ? [value] : []));
 }
 
-/** The field that a problem is said at: the one that it names, else the one that was turned last. */
+/** The field next to which a problem is shown: the one that it names, else the last one changed. */
 function at(problem: Problem, set: string[]): string | undefined {
   return problem.field ?? set.at(-1);
 }

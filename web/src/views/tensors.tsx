@@ -10,12 +10,12 @@ const answer = answering(() =>
   view.value === "tensors" ? askLatest<Tensor[]>("tensors", JSON.stringify(source.value)) : undefined,
 );
 const filter = keep("filter", "");
-const STEP = 400; // rows that a browser lays out at once
+const STEP = 400; // rows added per click
 const shown = signal(STEP);
 
-/** The words of a filter are looked for in name, shape and what is said of a tensor. */
+/** A filter matches if each of its words is in the name, the shape or the note of a tensor. */
 function fits(tensor: Tensor, words: string[]): boolean {
-  const text = `${tensor.name} ${shape(tensor)} ${told(tensor)}`.toLowerCase();
+  const text = `${tensor.name} ${shape(tensor)} ${noteOn(tensor)}`.toLowerCase();
   return words.every((one) => text.includes(one));
 }
 
@@ -61,7 +61,7 @@ export function TensorsView() {
           {found.slice(0, shown.value).map((one) => (
             <tr key={one.name}>
               <td class="path">
-                {one.name} <i class="note">{told(one)}</i>
+                {one.name} <i class="note">{noteOn(one)}</i>
               </td>
               <td>{shape(one)}</td>
               <td class="number">{whole(one.numel)}</td>
@@ -83,7 +83,7 @@ export function TensorsView() {
 
 const shape = (tensor: Tensor) => tensor.shape.join(" × ");
 
-function told(tensor: Tensor): string {
+function noteOn(tensor: Tensor): string {
   if (tensor.tied_to) return `tied to ${tensor.tied_to}`;
   if (tensor.kind === "buffer") return "buffer";
   return tensor.trainable ? "" : "frozen";
