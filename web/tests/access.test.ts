@@ -1,4 +1,4 @@
-/** No serious finding of axe-core in any view, in light and dark; nothing is wider than a phone. */
+/** Views have no serious axe-core findings in light and dark mode, and fit a phone. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import axe from "axe-core";

@@ -1,4 +1,4 @@
-/** A headless Chromium on the built page, which a server of its own gives, on a port that is free. */
+/** A headless Chromium, and a server for the built page on a free port. */
 import {
   type Browser,
   type BrowserContext,
@@ -13,7 +13,7 @@ export const SIZES: Record<string, BrowserContextOptions> = {
   phone: { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true },
 };
 
-const PATIENCE = Number(process.env.PATIENCE ?? 60_000); // ms: the engine starts slowly where the machine is busy
+const PATIENCE = Number(process.env.PATIENCE ?? 60_000); // ms: the engine starts slowly on a busy machine
 
 export class Site {
   private constructor(
@@ -22,12 +22,12 @@ export class Site {
     readonly address: string,
   ) {}
 
-  /** With further files beside those of the page, by path. */
+  /** `further`: additional files, by path. */
   static async opened(further: Record<string, string> = {}): Promise<Site> {
     const server = await preview({
       preview: { port: 0, host: "127.0.0.1" },
       logLevel: "error",
-      plugins: [{ name: "further", configurePreviewServer: (server) => beside(server, further) }],
+      plugins: [{ name: "further", configurePreviewServer: (server) => serveFiles(server, further) }],
     });
     const address = server.resolvedUrls?.local[0];
     if (!address) throw new Error("the server has no address");
@@ -38,20 +38,20 @@ export class Site {
         "--disable-gpu",
         "--disable-background-networking",
         "--disable-component-update",
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", // the page asks nobody unasked
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", // no requests to other hosts
       ],
     });
     return new Site(server, browser, address);
   }
 
-  /** What shares nothing with another, its cache neither. */
+  /** A context with an empty cache. */
   async context(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext(options);
     context.setDefaultTimeout(PATIENCE);
     return context;
   }
 
-  /** A page in a context of its own. */
+  /** A page in a new context. */
   async page(options: BrowserContextOptions = {}, hash = ""): Promise<Page> {
     const context = await this.context(options);
     const page = await context.newPage();
@@ -68,7 +68,7 @@ export class Site {
   }
 }
 
-function beside({ middlewares }: PreviewServer, files: Record<string, string>): void {
+function serveFiles({ middlewares }: PreviewServer, files: Record<string, string>): void {
   for (const [path, text] of Object.entries(files)) {
     middlewares.use(path, (_, response) => {
       response.setHeader("Content-Type", path.endsWith(".js") ? "text/javascript" : "text/html");

@@ -1,4 +1,4 @@
-/** Compare: two models as `archspec diff` tells them apart, and a quantity over fields. */
+/** Compare: two models as in `archspec diff`, and a quantity over fields. */
 import assert from "node:assert/strict";
 import { flow, link } from "./flow.ts";
 
@@ -28,7 +28,7 @@ flow(
 );
 
 flow(
-  "a second model of the hub is fetched, and what the hub refuses is said beside it",
+  "a second model is fetched from the hub, with errors next to it",
   async (page) => {
     await page.route("https://huggingface.co/**", (route) =>
       route.request().url().includes("/small/")
@@ -43,13 +43,16 @@ flow(
     assert.equal(await second.inputValue(), "someone/small");
     await second.fill("someone/gone");
     await second.press("Enter");
-    await page.getByRole("alert").filter({ hasText: "someone/gone: the repository has no config" }).waitFor();
+    await page
+      .getByRole("alert")
+      .filter({ hasText: "someone/gone: the repository does not contain" })
+      .waitFor();
   },
   link(LLAMA),
 );
 
 flow(
-  "the same model with a field set anew, and the closed form of what that changes",
+  "the same model with a field overridden, and the closed form of the change",
   async (page) => {
     await page.getByRole("button", { name: "the same as A" }).click();
     await page.getByText("no difference: the same tensors").waitFor();
@@ -61,14 +64,14 @@ flow(
     await page.getByText("LlamaForCausalLM and LlamaForCausalLM at num_key_value_heads = 8").waitFor();
     await page.getByLabel("closed forms").check();
     await page.getByText("A.num_key_value_heads - B.num_key_value_heads").first().waitFor();
-    await page.getByRole("button", { name: "leave num_key_value_heads as it is" }).click();
+    await page.getByRole("button", { name: "reset num_key_value_heads" }).click();
     await page.getByText("no difference: the same tensors").waitFor();
   },
   link({ ...LLAMA, plot: LAYERS }),
 );
 
 flow(
-  "a side that is refused is said, with line and caret",
+  "an error of one side is shown, with line and caret",
   async (page) => {
     await page.getByText("line 3").waitFor();
     await page.getByText("^^^").waitFor();
@@ -81,7 +84,7 @@ flow(
 );
 
 flow(
-  "refused points leave gaps, and are said",
+  "refused points leave gaps, and are reported",
   async (page) => {
     await page.getByText(/^32 points, \d+ of them refused:$/).waitFor();
     await page.getByText("as a table").click();
@@ -96,7 +99,7 @@ flow(
 );
 
 flow(
-  "a curve for each value of another field, of costs",
+  "costs with one curve per value of another field",
   async (page) => {
     await page.getByText("16 points", { exact: true }).waitFor();
     await page.getByText("as a table").click();
@@ -133,7 +136,7 @@ flow(
 );
 
 flow(
-  "configs of another size in the model's proportions, of which one is compared",
+  "finds configs of another size in the model's proportions and compares one",
   async (page) => {
     await page.getByLabel("size", { exact: true }).fill("7b");
     await page.getByLabel("size", { exact: true }).press("Enter");
@@ -152,15 +155,15 @@ flow(
 );
 
 flow(
-  "what a field of the plot does not take is said beside it",
+  "errors of the plot's inputs are shown next to them",
   async (page) => {
     await page.getByText("24 points", { exact: true }).waitFor();
     const values = page.getByLabel("its values");
-    await page.getByRole("alert").getByText("not whole numbers, and not drawn: 4k, 4096.5").waitFor();
+    await page.getByRole("alert").getByText("not drawn, because not whole numbers: 4k, 4096.5").waitFor();
     assert.equal(await values.getAttribute("aria-invalid"), "true");
     await values.fill("1, 2, 4, 8, 16, 32, 64");
     await values.press("Enter");
-    await page.getByRole("alert").getByText("more than 6 curves, and not drawn: 64").waitFor();
+    await page.getByRole("alert").getByText("not drawn, because of the limit of 6 curves: 64").waitFor();
     await values.fill("8");
     await values.press("Enter");
     await page.getByText("8 points", { exact: true }).waitFor();
@@ -168,7 +171,10 @@ flow(
     const step = page.getByLabel("step", { exact: true });
     await step.fill("0");
     await step.press("Enter");
-    await page.getByRole("alert").getByText("step is a whole number from 1 on; drawn is 1").waitFor();
+    await page
+      .getByRole("alert")
+      .getByText("step must be a positive whole number; the plot uses 1")
+      .waitFor();
     assert.equal(await step.getAttribute("aria-invalid"), "true");
     await step.fill("2");
     await step.press("Enter");
@@ -179,12 +185,12 @@ flow(
 );
 
 flow(
-  "fields that the next model lacks are no longer drawn over, and that is said",
+  "fields that the next model lacks leave the plot, with a note",
   async (page) => {
     await page.getByText("16 points", { exact: true }).waitFor();
     await page.getByRole("combobox", { name: "Model", exact: true }).fill("GPT2LMHeadModel");
     await page.getByRole("option", { name: "GPT2LMHeadModel gpt2", exact: true }).click();
-    await page.getByText("A has no intermediate_size, over which was drawn before").waitFor();
+    await page.getByText("A lacks intermediate_size, which the last plot used").waitFor();
     await page.getByText("8 points", { exact: true }).waitFor();
     assert.equal(await page.getByRole("combobox", { name: "over", exact: true }).inputValue(), "vocab_size");
     assert.equal(await page.getByRole("combobox", { name: "a curve for each" }).inputValue(), "");
@@ -196,7 +202,7 @@ flow(
 );
 
 flow(
-  "the size that some compute is spent on",
+  "the size for a compute budget",
   async (page) => {
     await page.getByRole("combobox", { name: "budget" }).selectOption("memory");
     await page.getByText("or of as many as the model has positions for where those are fewer").waitFor();

@@ -1,4 +1,4 @@
-/** Costs: the figures are those of the command line, and what is refused is said. */
+/** Costs: the page and the command line agree, and errors are shown. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -62,7 +62,7 @@ flow(
   LLAMA,
 );
 
-test("the figures are those of the command line", async () => {
+test("the page and the command line agree", async () => {
   const text = readFileSync("../configs/cognitivecomputations--dolphin-2.5-mixtral-8x7b.json", "utf8");
   const call = { ...CALL, batch: 64, tokens: 8192, weights: "awq", dtype: "bfloat16" };
   const page = await site.page({}, link({ view: "costs", source: { text }, call }));
@@ -90,7 +90,7 @@ test("the figures are those of the command line", async () => {
   await page.context().close();
 });
 
-test("a number that JavaScript would round has all its digits", async () => {
+test("a number that JavaScript would round keeps all digits", async () => {
   const set = {
     hidden_size: 765,
     num_attention_heads: 5,
@@ -105,7 +105,7 @@ test("a number that JavaScript would round has all its digits", async () => {
 });
 
 flow(
-  "a change of the call, the weights and the accelerator is counted, and in the address",
+  "changes of the call, the weights and the accelerator are counted and stored in the address",
   async (page) => {
     await page.getByText(FLOPS).waitFor();
     await page.getByLabel("tokens", { exact: true }).fill("4096");
@@ -116,7 +116,7 @@ flow(
     await page.getByRole("combobox", { name: "weights", exact: true }).selectOption("nf4");
     await page.getByText("weights in nf4 3.4 GiB").first().waitFor();
     await page.getByText("262,410,240 of 6,738,415,616 parameters stay in bfloat16").waitFor();
-    await page.getByRole("combobox", { name: "where it runs" }).selectOption("NVIDIA T4");
+    await page.getByRole("combobox", { name: "accelerator" }).selectOption("NVIDIA T4");
     await page.getByText("of the 16 GB (14.6 GiB for programs) of NVIDIA T4").first().waitFor();
     await page.waitForFunction(() => location.hash.includes("NVIDIA+T4") && location.hash.includes("call="));
     await page.reload();
@@ -126,30 +126,30 @@ flow(
 );
 
 flow(
-  "memory of one's own, in which something fits, is tight, hardly fits or does not",
+  "custom memory, in which a model fits, is tight, barely fits or does not fit",
   async (page) => {
     const own = page.getByLabel("its GiB");
     const verdict = page.locator("#memory-exact .stack > p");
     await verdict.getByText("fits: ").waitFor();
     const needed = Number((await verdict.textContent())?.match(/: ([\d.]+) GiB/)?.[1]);
     for (const [gib, said] of [
-      [2 * needed, /^fits: .*% of the .* GiB; .* GiB are left$/],
-      [1.05 * needed, /^tight: .* are left, for what libraries set aside/],
+      [2 * needed, /^fits: .*% of the .* GiB; .* GiB left$/],
+      [1.05 * needed, /^tight: .* left, for memory that libraries reserve/],
       [0.5 * needed, /^does not fit: .* GiB too much$/],
     ] as const) {
       await own.fill(String(gib));
       await own.press("Enter");
       await verdict.getByText(said).waitFor();
     }
-    await own.fill("23.6"); // no whole number of bytes
+    await own.fill("23.6"); // not a whole number of bytes
     await own.press("Enter");
     await verdict.getByText("of the 23.6 GiB").waitFor();
-    await page.getByText("The most: what the 23.6 GiB can hold beside the weights").waitFor();
-    await page.getByRole("combobox", { name: "where it runs" }).selectOption("NVIDIA A100 40 GB");
+    await page.getByText("Limits: what the 23.6 GiB can hold after the weights").waitFor();
+    await page.getByRole("combobox", { name: "accelerator" }).selectOption("NVIDIA A100 40 GB");
     await verdict.getByText(/^fits: /).waitFor();
     await page.getByLabel("tokens", { exact: true }).fill("44,500");
     await page.getByLabel("tokens", { exact: true }).press("Enter");
-    await verdict.getByText(/^hardly fits: .* too much, unless a GB of it is a GiB$/).waitFor();
+    await verdict.getByText(/^barely: .* too much, unless its GB are GiB$/).waitFor();
   },
   link({
     view: "costs",
@@ -161,9 +161,9 @@ flow(
 );
 
 flow(
-  "where the FLOPs go, walked by keyboard",
+  "the FLOPs by module are navigable by keyboard",
   async (page) => {
-    const tree = page.getByRole("tree", { name: "where the FLOPs go" });
+    const tree = page.getByRole("tree", { name: "FLOPs by module" });
     await tree.press("ArrowRight");
     await tree.press("ArrowRight");
     await tree.press("ArrowRight");
@@ -187,7 +187,7 @@ flow(
     await page.getByText("in bytes", { exact: true }).click();
     await page.getByRole("row", { name: "weights in awq, 4 bits 3,625,975,808" }).waitFor();
     await page.getByText("≥ 129,360,290,572 (120.5 GiB)").waitFor(); // archspec memory … --train
-    await page.getByText("A lower bound: not counted are inputs and buffers; temporary tensors").waitFor();
+    await page.getByText("A lower bound; not included: inputs and buffers; temporary tensors").waitFor();
     assert.equal(await page.getByText("the config has no dtype").count(), 0);
   },
   link({ view: "costs", source: { text: MISTRAL }, call: { ...CALL, weights: "awq" } }),
@@ -207,7 +207,7 @@ flow(
   LLAMA,
 );
 
-test("what has no effect is refused", async () => {
+test("options without effect are refused", async () => {
   for (const [call, training, message] of [
     [
       { encoder_tokens: 5 },
@@ -226,7 +226,7 @@ test("what has no effect is refused", async () => {
   }
 });
 
-test("every way to store weights and every optimizer is one that archspec knows", async () => {
+test("archspec knows every weight format and optimizer of the form", async () => {
   const page = await site.page({}, LLAMA);
   await page.getByText(FLOPS).waitFor();
   for (const name of ["weights", "dtype", "optimizer", "weights in", "attention"]) {
@@ -250,7 +250,7 @@ test("every way to store weights and every optimizer is one that archspec knows"
 });
 
 flow(
-  "what archspec refuses is said once, with what would be right",
+  "an error is shown once, with help",
   async (page) => {
     const refused = page.getByRole("alert").getByText("needs the sequence length of its encoder");
     await refused.first().waitFor();
@@ -262,7 +262,7 @@ flow(
   link({ view: "costs", source: { name: "T5ForConditionalGeneration" } }),
 );
 
-test("a part is refused, and the others are given, of as many tokens as are usual", async () => {
+test("one part is refused and the others use the default number of tokens", async () => {
   const page = await site.page({}, link({ view: "costs", source: { name: "BertModel" } }));
   await page.locator("#flops").waitFor();
   await page.getByPlaceholder("512", { exact: true }).waitFor(); // positions that BertModel has
@@ -270,7 +270,7 @@ test("a part is refused, and the others are given, of as many tokens as are usua
   await page.context().close();
 });
 
-test("figures of the former model are dim until those of the next are there", async () => {
+test("the last model's numbers are dim until the next ones arrive", async () => {
   const page = await site.page({}, LLAMA);
   await page.getByText(FLOPS).waitFor();
   const dimmed = page.waitForFunction(() => {
@@ -288,19 +288,19 @@ test("figures of the former model are dim until those of the next are there", as
 });
 
 flow(
-  "where positions end before the memory does, it is said that they may",
+  "the limits name the maximum number of positions",
   async (page) => {
     const row = rowOf(page, "bytes of the cache", "exact");
     await row.waitFor();
     const cells = row.getByRole("cell");
     // archspec cache GPT2LMHeadModel --budget 80GB
     assert.deepEqual((await cells.allTextContents()).slice(-2), ["1,024", "1,053"]);
-    await page.getByText("no more tokens than the model has positions for").waitFor();
+    await page.getByText("the model's maximum number of positions").waitFor();
   },
   link({ view: "costs" }),
 );
 
-test("accelerators have a source, and no more bytes than their vendors state", () => {
+test("accelerators have a source, and at most the bytes that vendors state", () => {
   const { accelerators, sources, given } = JSON.parse(readFileSync("data/accelerators.json", "utf8"));
   for (const one of accelerators) {
     const [, gigabytes] = one.memory.match(/^(\d+) GB$/);

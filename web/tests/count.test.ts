@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { counts, flow, link, look } from "./flow.ts";
 
-flow("bytes follow the dtype, notes say what is tied", async (page) => {
+flow("bytes follow the dtype, and notes name tied tensors", async (page) => {
   await counts(page, "124,439,808");
   await page.getByLabel("bytes in").selectOption("bfloat16");
   await page.locator("[data-count=bytes]", { hasText: "248,879,616 (237.4 MiB)" }).waitFor();
@@ -19,20 +19,20 @@ flow("modules fold and unfold, with shares", async (page) => {
   assert.match((await block.textContent()) ?? "", /85,054,464\s*68\.35%/);
 });
 
-flow("arrows walk through the picture, which says what they point at", async (page) => {
-  const picture = page.getByRole("tree", { name: "where the parameters are" });
+flow("arrow keys move through the plot, and the caption follows", async (page) => {
+  const picture = page.getByRole("tree", { name: "parameters by module" });
   await picture.focus();
   for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"]) await page.keyboard.press(key);
-  const told = page.locator("figcaption");
+  const caption = page.locator("figcaption");
   assert.match(
-    (await told.textContent()) ?? "",
+    (await caption.textContent()) ?? "",
     /^transformer\.h: ModuleList, 85,054,464 parameters \(68\.35%\)/,
   );
   await page.getByRole("treeitem", { name: /^wte, transformer\.wte/ }).hover();
-  assert.match((await told.textContent()) ?? "", /^transformer\.wte: Embedding\(50257, 768\), 38,597,376/);
+  assert.match((await caption.textContent()) ?? "", /^transformer\.wte: Embedding\(50257, 768\), 38,597,376/);
 });
 
-flow("what is within layers that repeat is said of all of them, and of each", async (page) => {
+flow("the caption gives the sum of repeated layers and the size of each", async (page) => {
   const name =
     "c_attn, transformer.h.0-11.attn.c_attn: Conv1D(nf=2304, nx=768), 21,261,312 parameters (17.09%), 12 of 1,771,776 parameters each";
   await page.getByRole("treeitem", { name, exact: true }).hover();

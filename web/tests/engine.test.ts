@@ -1,11 +1,11 @@
-/** What the page says where the engine cannot be loaded, fails or breaks down, and that it lives on. */
+/** The page's errors if the engine cannot be loaded, fails or crashes, and its recovery. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { SIZES } from "./browser.ts";
 import { counts, link, look, site } from "./flow.ts";
 
-/** A page whose worker is another: its script, `page.py` in it, with a piece replaced. */
+/** A page whose worker script, which contains `page.py`, has a piece replaced. */
 async function withWorker(change: (script: string) => string, hash = ""): Promise<Page> {
   const page = await site.page(SIZES.desktop, hash);
   await page.route(/engine\.worker/, async (route) => {
@@ -21,11 +21,11 @@ async function withWorker(change: (script: string) => string, hash = ""): Promis
 const FILES = ["engine.worker", "pyodide.asm.wasm", "archspec.tar.zst"];
 
 for (const file of FILES) {
-  test(`without ${file} the page says that there is no engine, and another attempt brings it`, async () => {
+  test(`without ${file} the page reports that it cannot load the engine, and a retry helps`, async () => {
     const page = await site.page(SIZES.desktop);
     await page.route(new RegExp(file), (route) => route.fulfill({ status: 404, body: "" }));
     await page.reload();
-    await page.getByRole("alert").filter({ hasText: "the engine cannot be loaded" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "cannot load the engine" }).waitFor();
     await page.unrouteAll();
     await page.getByRole("button", { name: "Try again" }).click();
     await counts(page, "124,439,808");
@@ -40,7 +40,7 @@ test("offline, what needs SymPy says so, and comes with another attempt; counts 
   await counts(page, "124,439,808");
   await page.context().setOffline(true);
   await look(page, "Formula");
-  await page.getByRole("alert").filter({ hasText: "the engine cannot be loaded" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "cannot load the engine" }).waitFor();
   await look(page, "Costs");
   await page.locator("#flops").waitFor();
   await look(page, "Formula");
@@ -52,11 +52,11 @@ test("offline, what needs SymPy says so, and comes with another attempt; counts 
 
 test("where WebAssembly is off, the page says so", async () => {
   const page = await withWorker((script) => `delete self.WebAssembly; ${script}`);
-  await page.getByRole("alert").filter({ hasText: "WebAssembly is switched off" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "WebAssembly is disabled" }).waitFor();
   await page.context().close();
 });
 
-test("a bug is said shortly, with what its report needs, and the engine lives on", async () => {
+test("a bug is shown with the text of its report, and the engine continues", async () => {
   const page = await withWorker((script) => script.replace("found.counts(", "found.nothing("));
   const said = page.getByRole("alert");
   await said.filter({ hasText: "archspec fails: AttributeError" }).waitFor();
@@ -69,7 +69,7 @@ test("a bug is said shortly, with what its report needs, and the engine lives on
   await page.context().close();
 });
 
-test("a config of 3,000 brackets is refused, and the engine lives on", async () => {
+test("a config of 3,000 brackets is refused, and the engine continues", async () => {
   const page = await site.page(SIZES.desktop);
   await counts(page, "124,439,808");
   await page.getByText("paste or drop one").click();
@@ -90,12 +90,12 @@ test("a config of 3,000 brackets is refused, and the engine lives on", async () 
   await page.context().close();
 });
 
-test("an engine that breaks down is started anew", async () => {
+test("a crashed engine is restarted", async () => {
   const page = await withWorker(
     (script) => script.replace("def tensors(source: str) -> Any:", "$&\\n    raise SystemExit(3)"),
     link({ view: "tensors" }),
   );
-  await page.getByRole("alert").filter({ hasText: "the engine broke down, and starts anew" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "the engine crashed and is restarting" }).waitFor();
   await look(page, "Costs");
   await page.locator("#flops").waitFor();
   await page.context().close();

@@ -69,7 +69,7 @@ flow("a checkpoint that is not shipped is fetched from the hub, by its name or i
   await page.waitForURL(/someone/);
   assert.equal(await field.inputValue(), "someone/small @ v2 / part/config.json");
   await field.fill("bert zzz");
-  await page.getByText("nothing here has zzz").waitFor();
+  await page.getByText("nothing matches zzz").waitFor();
   await page.getByRole("option", { name: "BertModel bert", exact: true }).waitFor();
 });
 
@@ -79,13 +79,13 @@ flow("a config of unknown code is counted as the class that is chosen", async (p
   await page.getByText('write "model_type": "llama" in the config').waitFor();
   const text = '{"model_type": "foo", "auto_map": {"AutoModel": "foo.Foo"}, "num_hidden_layers": 2}';
   await page.getByLabel("config.json", { exact: true }).fill(text);
-  const told = page.getByRole("alert").filter({ hasText: "foo is not a model type" });
-  assert.match((await told.textContent()) ?? "", /choose the class to count it as$/);
+  const alert = page.getByRole("alert").filter({ hasText: "foo is not a model type" });
+  assert.match((await alert.textContent()) ?? "", /choose the class to count it as$/);
   await page.getByLabel("Class").selectOption("BertForMaskedLM");
   await page.getByRole("heading", { name: "BertForMaskedLM" }).waitFor();
 });
 
-flow("another class of the model type is chosen beside it", async (page) => {
+flow("chooses another class of the model type", async (page) => {
   await counts(page, "124,439,808");
   await page.getByLabel("Class").selectOption("GPT2ForSequenceClassification");
   await counts(page, "124,441,344");
@@ -105,9 +105,9 @@ flow("a pasted config is counted, or refused with line and caret", async (page) 
   await text.fill('{"model_type": "bert",\n "num_hidden_layers": 2}');
   await counts(page, "38,603,520");
   await text.fill('{"model_type": "bert",\n "hidden_size": "wide"}');
-  const told = page.getByRole("alert").filter({ hasText: "line 2, column 2" });
-  assert.match((await told.locator("pre").textContent()) ?? "", /^ "hidden_size": "wide"}\n \^{13}$/);
-  assert.match((await told.textContent()) ?? "", /the text 'wide' is not int/);
+  const alert = page.getByRole("alert").filter({ hasText: "line 2, column 2" });
+  assert.match((await alert.locator("pre").textContent()) ?? "", /^ "hidden_size": "wide"}\n \^{13}$/);
+  assert.match((await alert.textContent()) ?? "", /the text 'wide' is not int/);
   await text.fill('{"model_type": "bert",\n "hidden_size": }');
   await page.getByRole("alert").filter({ hasText: "not JSON" }).waitFor();
 });
@@ -125,7 +125,7 @@ flow("a config.json that is dropped is counted as what it says", async (page) =>
   await page.getByRole("heading", { name: "GPT2LMHeadModel" }).waitFor();
 });
 
-flow("a file is chosen where nothing can be dropped, and one that is no config is refused", async (page) => {
+flow("opens a file, and refuses one that is not a config", async (page) => {
   await page.getByText("paste or drop one").click();
   const file = page.getByLabel("file", { exact: true });
   const given = (name: string, text: string) =>
@@ -133,23 +133,23 @@ flow("a file is chosen where nothing can be dropped, and one that is no config i
   await given("config.json", '{"model_type": "gpt2", "n_layer": 1}');
   await counts(page, "46,473,216");
   await given("model.safetensors", " ".repeat(2 ** 21));
-  await page.getByRole("alert").filter({ hasText: "no config.json: it has 2.0 MiB" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "not a config.json: it has 2.0 MiB" }).waitFor();
   await counts(page, "46,473,216");
 });
 
-flow("a hub id is fetched by the browser, and what the hub refuses is said", async (page) => {
+flow("fetches a hub id, and shows errors of the hub", async (page) => {
   await fetched(page, "someone/small", (route) => route.fulfill({ body: '{"model_type": "bert"}' }));
   await counts(page, "109,482,240");
-  const told = page.getByRole("alert");
+  const alert = page.getByRole("alert");
   await fetched(page, "someone/private", (route) => route.fulfill({ status: 401 }));
-  await told.filter({ hasText: "private or gated" }).waitFor();
+  await alert.filter({ hasText: "private or gated" }).waitFor();
   await fetched(page, "https://huggingface.co/someone/gone/tree/main", (route) =>
     route.fulfill({ status: 404 }),
   );
-  await told.filter({ hasText: "someone/gone: the repository has no config.json" }).waitFor();
+  await alert.filter({ hasText: "someone/gone: the repository does not contain this config.json" }).waitFor();
   await fetched(page, "someone/offline", (route) => route.abort());
-  await told.filter({ hasText: "someone/offline: the hub gives this page no answer" }).waitFor();
+  await alert.filter({ hasText: "someone/offline: the hub does not respond" }).waitFor();
   await fetched(page, "no id", (route) => route.abort());
-  await told.filter({ hasText: "no id is no hub id" }).waitFor();
+  await alert.filter({ hasText: "'no id' is not the hub id" }).waitFor();
   await counts(page, "109,482,240");
 });

@@ -1,4 +1,4 @@
-/** A flow through the page, at the size of a desktop and of a phone. */
+/** Tests a flow through the page at the size of a desktop and of a phone. */
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { SIZES, Site } from "./browser.ts";
@@ -16,20 +16,20 @@ export function flow(name: string, run: (page: Page) => Promise<void>, hash = ""
   }
 }
 
-/** An address of values as links of the page have them. */
+/** A link with the given state. */
 export function link(values: Record<string, unknown>): string {
   const parts = Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)]);
   return `#${new URLSearchParams(parts)}`;
 }
 
-/** Opens a link in the page that is open. */
+/** Opens a link in the open page. */
 export async function followed(page: Page, hash: string): Promise<void> {
   await page.evaluate((to) => {
     location.hash = to;
   }, hash);
 }
 
-/** Waits until the page counts so many parameters. */
+/** Waits until the page shows this parameter count. */
 export async function counts(page: Page, params: string): Promise<void> {
   await page.locator("#params", { hasText: new RegExp(`^${params}$`) }).waitFor();
 }

@@ -12,14 +12,14 @@ async function copied(page: Page, format: string): Promise<string> {
   return page.evaluate(() => navigator.clipboard.readText());
 }
 
-/** What a program of Python that was copied says. */
+/** Runs a copied Python program and returns its output. */
 function run(program: string): number {
   const python = process.env.PYTHON ?? "python3";
   return Number(execFileSync(python, ["-c", `${program}\nprint(params)`], { encoding: "utf8" }));
 }
 
 flow(
-  "the formula is set, its symbols and assumptions are said, and it is copied",
+  "shows the formula with its symbols and assumptions, and copies it",
   async (page) => {
     await page.locator("#formula-value", { hasText: "124,439,808" }).waitFor();
     await page.locator(".display .katex").first().waitFor();
@@ -42,7 +42,7 @@ flow(
 );
 
 flow(
-  "it is arranged by component and by module, and copied so",
+  "groups by component and by module, and copies the groups",
   async (page) => {
     await page.getByRole("combobox", { name: "By" }).selectOption("component");
     await page.locator(".parts li", { hasText: "attention" }).waitFor();
@@ -63,7 +63,7 @@ flow(
 );
 
 flow(
-  "Python that is copied runs where its conditions read other values than integers",
+  "copied Python runs if its conditions read values that are not integers",
   async (page) => {
     await page.locator("#formula-value", { hasText: "60,506,624" }).waitFor();
     const program = await copied(page, "Python");
@@ -74,7 +74,7 @@ flow(
 );
 
 flow(
-  "leading terms, and assumptions; one that cannot be read is refused",
+  "leading terms and assumptions; an invalid assumption is refused",
   async (page) => {
     const assume = page.getByLabel("Assume");
     await assume.fill("n_inner = 4*n_embd");
@@ -95,13 +95,13 @@ flow(
 );
 
 flow(
-  "a field that grows and that the model lacks is refused, and can be left out",
+  "a growing field that the model lacks is refused and can be unticked",
   async (page) => {
     await page
       .getByRole("alert")
       .filter({ hasText: "intermediate_size does not enter the formula" })
       .waitFor();
-    await page.getByLabel("intermediate_size", { exact: true }).click(); // and it is gone
+    await page.getByLabel("intermediate_size", { exact: true }).click(); // it disappears
     await page.getByText("growing: n_layer").waitFor();
     assert.equal(await page.getByLabel("intermediate_size", { exact: true }).count(), 0);
     await page.getByLabel("n_embd", { exact: true }).waitFor();
@@ -114,7 +114,7 @@ flow(
 );
 
 flow(
-  "names that have no symbol keep within the page",
+  "long field names stay within the page",
   async (page) => {
     await page.locator("#formula-value", { hasText: "7,818,517,072" }).waitFor();
     await page.locator(".legend .katex").first().waitFor();

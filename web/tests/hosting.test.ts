@@ -1,4 +1,4 @@
-/** The page where it is served from: what its head and its foot say, in a frame, and which files there are. */
+/** The hosted page: its head, its footer, its frame and its files. */
 import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -12,13 +12,13 @@ const FILES = readdirSync(DIST, { recursive: true, encoding: "utf-8" })
   .filter((path) => statSync(path).isFile());
 
 flow(
-  "the title names the model, the foot what describes it",
+  "the title names the model, and the footer the versions",
   async (page) => {
     await page.locator("#params").waitFor();
     assert.equal(await page.title(), "meta/tiny, BertModel · archspec");
     const foot = page.getByRole("contentinfo");
     await foot.getByText(/^archspec \d+\.\d+\.\d+, which describes transformers \d+\.\d+\.\d+$/).waitFor();
-    assert.equal(await foot.getByRole("link").count(), 0); // alone, it has no documentation beside it
+    assert.equal(await foot.getByRole("link").count(), 0); // alone, it does not link to documentation
   },
   link({ source: { text: '{"model_type": "bert", "num_hidden_layers": 1}', label: "meta/tiny" } }),
 );
@@ -45,13 +45,13 @@ test("below the site it leads to the documentation", async () => {
   await page.context().close();
 });
 
-test("without JavaScript it says what it needs", async () => {
+test("without JavaScript it asks for JavaScript", async () => {
   const page = await site.page({ javaScriptEnabled: false });
   await page.locator("noscript code", { hasText: "archspec count config.json" }).waitFor();
   await page.context().close();
 });
 
-test("in a Space's frame it tells the page around it what its address is", async () => {
+test("in a Space's frame it sends its address to the surrounding page", async () => {
   const page = await site.page(SIZES.desktop);
   const space = "https://someone-archspec.static.hf.space/";
   await page.route(`${space}**`, async (route) => {
@@ -61,23 +61,23 @@ test("in a Space's frame it tells the page around it what its address is", async
   await page.route("https://huggingface.co/**", (route) =>
     route.fulfill({
       contentType: "text/html",
-      body: `<script>told = []; addEventListener("message", ({ data }) => told.push(data.hash))</script>
+      body: `<script>received = []; addEventListener("message", ({ data }) => received.push(data.hash))</script>
         <iframe src="${space}" width="1000" height="800"></iframe>`,
     }),
   );
   await page.goto("https://huggingface.co/spaces/someone/archspec");
   await page.frameLocator("iframe").getByRole("button", { name: "Tensors" }).click();
-  await page.waitForFunction('told.at(-1) === "#view=%22tensors%22"');
-  await page.unrouteAll({ behavior: "ignoreErrors" }); // the engine's files may still be on their way
+  await page.waitForFunction('received.at(-1) === "#view=%22tensors%22"');
+  await page.unrouteAll({ behavior: "ignoreErrors" }); // the engine's files may still be loading
   await page.context().close();
 });
 
 test("no host refuses a file, or takes a module for something else", () => {
-  // a Space keeps what is larger than 10 MB elsewhere, Cloudflare takes no file of 25 MiB, GitHub none of 100 MB
+  // limits for files: 10 MB in a Space, 25 MiB at Cloudflare, 100 MB at GitHub
   for (const path of FILES) assert.ok(statSync(path).size < 10e6, path);
   assert.ok(FILES.some((path) => path.endsWith("pyodide.asm.js")));
   assert.deepEqual(
-    FILES.filter((path) => path.endsWith(".mjs")), // of which nginx does not know that they are JavaScript
+    FILES.filter((path) => path.endsWith(".mjs")), // nginx does not serve them as JavaScript
     [],
   );
 });

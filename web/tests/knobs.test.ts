@@ -5,13 +5,13 @@ import { counts, flow, link } from "./flow.ts";
 const knobs = link({ view: "knobs" });
 
 flow(
-  "counts follow a slider, a number and a switch; reset brings the config back",
+  "counts follow a slider, a number and a switch; reset restores the config",
   async (page) => {
     await counts(page, "124,439,808");
     await page.getByLabel("n_layer, slider").press("ArrowRight");
     await counts(page, "131,527,680");
     assert.equal(await page.getByLabel("n_layer", { exact: true }).inputValue(), "13");
-    await page.getByLabel("n_embd, slider").press("ArrowRight"); // a step that the heads divide
+    await page.getByLabel("n_embd, slider").press("ArrowRight"); // a step that heads divide
     await page.locator("#params:not(:text('131,527,680'))").waitFor();
     assert.equal(await page.locator(".knob [role=alert]").count(), 0);
     await page.getByRole("button", { name: "reset n_embd" }).first().click();
@@ -27,7 +27,7 @@ flow(
 );
 
 flow(
-  "what follows from a field that is turned is shown, what is refused is said beside it",
+  "a changed field updates derived fields, and errors are shown next to it",
   async (page) => {
     const width = page.getByLabel("n_embd", { exact: true });
     await width.fill("1536");
@@ -43,7 +43,7 @@ flow(
 );
 
 flow(
-  "heads go in steps that divide, and the config.json with what is set is taken along",
+  "head counts change in steps that divide, and the changed config.json can be copied",
   async (page) => {
     await page.getByLabel("num_attention_heads, slider").press("ArrowRight");
     await counts(page, "6,738,415,616");
@@ -55,14 +55,14 @@ flow(
     const config = JSON.parse(decodeURIComponent((await link.getAttribute("href"))?.split(",")[1] ?? ""));
     assert.equal(config.architectures[0], "LlamaForCausalLM");
     await page.getByLabel("hidden_size", { exact: true }).fill("4100");
-    await page.locator(".total").getByText("before what is refused").waitFor();
+    await page.locator(".total").getByText("before the error").waitFor();
     assert.equal(await link.count(), 0);
   },
   link({ view: "knobs", source: { name: "LlamaForCausalLM" } }),
 );
 
 flow(
-  "fields that do not enter the count are said",
+  "fields that the count does not read are reported",
   async (page) => {
     const idle = page.getByText("These do not enter the count here");
     assert.match((await idle.textContent()) ?? "", /n_head.*num_labels/);
@@ -93,7 +93,7 @@ flow(
 const OLM = readFileSync("../configs/allenai--olmOCR-7B.json", "utf8");
 
 flow(
-  "a knob that a link turns and that is refused is said, and nothing is awaited",
+  "an invalid field of a link is reported, and nothing is pending",
   async (page) => {
     await page.getByRole("alert").first().waitFor();
     await page.locator(".follows").getByText("counting …").waitFor({ state: "detached" });

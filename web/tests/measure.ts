@@ -1,6 +1,6 @@
 /**
  * Times in the browser, in milliseconds, as JSON: `node .tests/measure.js ROUNDS`, which benchmarks/bench_page.py does.
- * A cold visit has a context of its own, a warm one that of the visit before; bare.html runs Pyodide as the page does.
+ * A cold visit has a new context, a warm one reuses it; bare.html runs Pyodide like the page.
  */
 import type { Page } from "playwright-core";
 import { Site } from "./browser.ts";
@@ -29,7 +29,7 @@ const TURNS = 20;
 
 const site = await Site.opened(FILES);
 
-/** Marks when an element is first in the page; runs in the page, before anything of its own. */
+/** Marks when an element first appears; runs in the page, before its scripts. */
 function watched(shown: Record<string, string>): void {
   new MutationObserver(() => {
     for (const [name, selector] of Object.entries(shown)) {
@@ -82,7 +82,7 @@ async function round(): Promise<Record<string, number>> {
   return { ...found, ...first, formula, ...again, link };
 }
 
-/** How long after a knob is turned another count stands in the page; runs in the page. */
+/** The time from a change of a field to the new count; runs in the page. */
 async function turned({ field, turns }: { field: string; turns: number }): Promise<[string, number][]> {
   const params = document.querySelector("#params") as HTMLElement;
   const knob = document.getElementById(`knob-${field}`) as HTMLInputElement;

@@ -1,4 +1,4 @@
-/** The page's counts, FLOPs and formulas' values of every shipped config are those of the command line. */
+/** The page and the command line agree on counts, FLOPs and formulas of every shipped config. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -18,15 +18,15 @@ const QUANTITIES = [
   "buffers",
 ];
 
-type Told = Record<string, number | string>;
+type Report = Record<string, number | string>;
 
-/** What a verb says of a config: its JSON, or nothing and why. */
-function commandLine(verb: string, file: string): { told?: Told; refused: string } {
+/** A verb's JSON report on a config, or its error. */
+function commandLine(verb: string, file: string): { report?: Report; refused: string } {
   const python = process.env.PYTHON ?? "python3";
   const line = ["-m", "archspec", verb, join("configs", file), "--json"];
   const { status, stdout, stderr } = spawnSync(python, line, { cwd: ROOT, encoding: "utf8" });
   return status === 0
-    ? { told: JSON.parse(stdout), refused: "" }
+    ? { report: JSON.parse(stdout), refused: "" }
     : { refused: stderr.split("\n", 1)[0] ?? "" };
 }
 
@@ -51,30 +51,30 @@ const shows = (page: Page, place: string, number: number | string | undefined) =
 test(`the counts of ${files.length} shipped configs`, async () => {
   const page = await site.page(SIZES.desktop);
   for (const file of files) {
-    const { told } = commandLine("count", file);
-    assert.ok(told, file);
+    const { report } = commandLine("count", file);
+    assert.ok(report, file);
     await choose(page, file);
-    await shows(page, "#params", told.params);
-    assert.equal(await page.locator("h2").textContent(), told.architecture, file);
+    await shows(page, "#params", report.params);
+    assert.equal(await page.locator("h2").textContent(), report.architecture, file);
     for (const quantity of QUANTITIES) {
       assert.equal(
         await page.locator(`[data-count=${quantity}]`).textContent(),
-        written(told[quantity]),
+        written(report[quantity]),
         file,
       );
     }
     const bytes = await page.locator("[data-count=bytes]").textContent();
-    assert.equal(bytes?.split(" ")[0], written(told.bytes), file);
+    assert.equal(bytes?.split(" ")[0], written(report.bytes), file);
   }
   await page.context().close();
 });
 
-test("their FLOPs, or why there are none", async () => {
+test("the FLOPs, or the error, of shipped configs", async () => {
   const page = await site.page(SIZES.desktop, link({ view: "costs" }));
   for (const file of files) {
-    const { told, refused } = commandLine("flops", file);
+    const { report, refused } = commandLine("flops", file);
     await choose(page, file);
-    if (told) await shows(page, "#flops", told.flops);
+    if (report) await shows(page, "#flops", report.flops);
     else await page.getByText(refused).waitFor();
   }
   await page.context().close();
@@ -83,14 +83,14 @@ test("their FLOPs, or why there are none", async () => {
 test("the values of their formulas", async () => {
   const page = await site.page(SIZES.desktop, link({ view: "formula" }));
   for (const file of files) {
-    const { told } = commandLine("count", file);
+    const { report } = commandLine("count", file);
     await choose(page, file);
-    await shows(page, "#formula-value", told?.params);
+    await shows(page, "#formula-value", report?.params);
   }
   await page.context().close();
 });
 
-test("numbers that JavaScript would round have all their digits", async () => {
+test("numbers that JavaScript would round keep all digits", async () => {
   const gpt2 = (vocab_size: number) => ({
     name: "GPT2LMHeadModel",
     set: { n_embd: 765, n_head: 5, vocab_size },

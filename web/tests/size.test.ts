@@ -5,10 +5,10 @@ import { gzipSync } from "node:zlib";
 import { counts, look, site } from "./flow.ts";
 
 const MB = 1e6;
-const COUNT = 10 * MB; // what a first visit downloads until its first count
-const FORMULA = 7 * MB; // what its first formula adds: SymPy and KaTeX
+const COUNT = 10 * MB; // download of a first visit until its first count
+const FORMULA = 7 * MB; // further download of its first formula: SymPy and KaTeX
 
-/** The bytes of a file of the page as a host that compresses sends it. */
+/** The compressed size of a file of the page. */
 function sent(path: string): number {
   const file = readFileSync(`dist${path}`);
   return /\.(zip|zst|woff2)$/.test(path) ? file.length : gzipSync(file, { level: 9 }).length;
