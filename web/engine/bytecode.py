@@ -1,7 +1,7 @@
-"""Compiles the page's Python beforehand: a browser takes longer to compile a module than to run it.
+"""Compile the page's Python in advance, because a browser compiles a module more slowly than it runs it.
 
-Run by the page's own Python (bytecode.mjs), in folders of modules. Of SymPy and the standard library only
-what a count and a formula import: bytecode takes twice the room of source, and the rest is seldom imported.
+Pyodide runs this script (bytecode.mjs). Of SymPy and the standard library, only the modules that a count
+and a formula import are compiled: bytecode is twice as large as source, and the rest is seldom imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compression.zstd import CompressionParameter
 PACKING = Path("/packing")
 SITE = "/lib/python3.14/site-packages"
 STDLIB = "/lib/python314.zip"
-LEVEL: dict[int, int] = {CompressionParameter.compression_level: 12}  # higher ones take long for little
+LEVEL: dict[int, int] = {CompressionParameter.compression_level: 12}  # higher levels take long and save little
 
 
 def main() -> None:
@@ -47,14 +47,14 @@ def compile_in_place(path: Path, shown: str) -> None:
 
 
 def packed(folder: str) -> None:
-    """One stream, like files side by side: smaller than a zip."""
+    """Write an archive with similar files next to each other, which is smaller than a zip."""
     with tarfile.open(PACKING / f"{folder}.tar.zst", "w:zst", options=LEVEL) as archive:
         for path in sorted((PACKING / folder).rglob("*"), key=lambda one: (one.suffix, one)):
             archive.add(path, path.relative_to(PACKING / folder), recursive=False, filter=undated)
 
 
 def undated(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """So that an archive is the same whenever its files are."""
+    """Make an archive depend on its files only."""
     member.mtime = 0
     return member
 

@@ -1,7 +1,7 @@
-"""Writes public/engine/: Pyodide's runtime, archspec with PyYAML and SymPy as archives, what is offered.
+"""Write public/engine/: Pyodide's runtime, archives of archspec with PyYAML and of SymPy, and catalogs.
 
-The archives hold what their wheels hold, less tests and what a page never imports, compiled by bytecode.py;
-the worker unpacks archspec's before the first count, SymPy's when a formula is asked for.
+The archives contain the wheels without tests and modules that the page never imports, compiled by bytecode.py.
+The worker unpacks archspec's before the first count, and SymPy's before the first formula.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNUSED_ENDS = ("RECORD", "_pytest.py", ".so", ".pyd")
 def main() -> None:
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    for name in MODULES:  # as .js, which every host knows as JavaScript; nginx for one does not know .mjs
+    for name in MODULES:  # as .js, because some hosts such as nginx do not serve .mjs as JavaScript
         text = (PYODIDE / f"{name}.mjs").read_text(encoding="utf-8")
         (OUT / f"{name}.js").write_text(text.replace("pyodide.asm.mjs", "pyodide.asm.js"), encoding="utf-8")
     for name in DATA:
@@ -61,7 +61,7 @@ def pip(*arguments: str) -> None:
 
 
 def unpacked(wheels: Path, names: Iterable[str], folder: Path) -> None:
-    """The files of wheels that a page may import; what is compiled is for another machine."""
+    """Unpack the Python files of wheels that the page may import."""
     for name in names:
         [path] = wheels.glob(f"{name}-*.whl")
         with zipfile.ZipFile(path) as archive:
@@ -73,7 +73,7 @@ def used(name: str) -> bool:
 
 
 def zipped(folder: Path, path: Path) -> None:
-    """An archive that is the same whenever its files are."""
+    """Write an archive that depends on its files only."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for one in sorted(folder.rglob("*")):
             if one.is_file():
@@ -82,7 +82,7 @@ def zipped(folder: Path, path: Path) -> None:
 
 
 def checkpoints() -> dict[str, str]:
-    """The shipped config.json files by hub id."""
+    """Return the shipped config.json files by hub id."""
     paths: Iterable[Path] = sorted((ROOT / "configs").glob("*.json"))
     return {path.stem.replace("--", "/", 1): path.read_text(encoding="utf-8") for path in paths}
 

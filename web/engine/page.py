@@ -1,4 +1,4 @@
-"""What the page asks of archspec: each call takes and gives plain data, by the public interface alone."""
+"""The calls of the page: each takes and returns plain data, through archspec's public interface."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import archspec
 from problems import CONFIG, bug, problem, worded
 
-EXACT = 2**53  # up to which JavaScript has all whole numbers
-LONG = re.compile(r"(?<![\d.])\d{16}")  # those beyond have so many digits at least
+EXACT = 2**53  # JavaScript represents whole numbers exactly up to this one
+LONG = re.compile(r"(?<![\d.])\d{16}")  # larger numbers have at least 16 digits
 
 
 @lru_cache(maxsize=8)
 def model(source: str) -> archspec.Model:
-    """The model of a source as the page knows it: `{name or text, architecture, set}` in JSON."""
+    """Load the model of a source in JSON: `{name or text, architecture, set}`."""
     asked = json.loads(source)
     config = asked.get("name")
     if config is None:
@@ -26,8 +26,8 @@ def model(source: str) -> archspec.Model:
 
 
 def put(text: str) -> str:
-    """The path of a file with a text."""
-    # half a character is no text: archspec is to say that
+    """Write a text to a file and return its path."""
+    # archspec reports invalid characters
     with open(CONFIG, "w", encoding="utf-8", errors="surrogatepass") as file:
         file.write(text)
     return CONFIG
@@ -38,15 +38,15 @@ def versions() -> Any:
 
 
 def count(source: str, dtype: str | None = None) -> Any:
-    """The counts, and the modules down to the last, in place of those that the counts would choose."""
+    """Return the counts, and all modules instead of the ones that the report would show."""
     found = model(source)
     return {"counts": plain(found.counts(dtype or None, depth=0)), "tree": found.tree.as_json()}
 
 
 def plain(report: Any) -> dict[str, Any]:
-    """A report as plain data, with its notes in the page's words."""
-    told: dict[str, Any] = report.as_json()
-    return told | {"notes": [worded(note) for note in told["notes"]]}
+    """Return a report as plain data, with its notes worded for the page."""
+    data: dict[str, Any] = report.as_json()
+    return data | {"notes": [worded(note) for note in data["notes"]]}
 
 
 def tensors(source: str) -> Any:
@@ -58,17 +58,17 @@ def fields(source: str) -> Any:
 
 
 def completed(source: str) -> str:
-    """The config.json of a model, with what is set."""
+    """Return the config.json of a model, with the overrides."""
     return json.dumps(archspec.complete(model(source)), indent=2)
 
 
 def entering(source: str) -> Any:
-    """The fields that enter the count."""
+    """Return the fields that a count reads."""
     return model(source).formula.entering
 
 
 def formula(source: str, asked: dict[str, Any]) -> Any:
-    """A formula as `archspec formula` arranges it, with what its options ask for."""
+    """Return a formula like `archspec formula` with the same options."""
     whole = model(source).quantity(asked["quantity"]).assume(*asked["assume"])
     left = whole.leading(*asked["growing"]) if asked["leading"] else None
     shown = left or whole
@@ -94,7 +94,7 @@ def formula(source: str, asked: dict[str, Any]) -> Any:
 
 
 def program(whole: archspec.Formula, parts: archspec.Parts) -> str:
-    """The parts, and their sum, after the values of the fields that stand in them: it runs as it is."""
+    """Return a Python program: the values of the fields, the parts, and their sum."""
     texts = [one.python() for one in parts]
     words = set(re.findall(r"[A-Za-z_]\w*", " ".join(texts)))
     known = {named(field): value for field, value in whole.config_values.items()} | whole.inputs
@@ -109,7 +109,7 @@ def program(whole: archspec.Formula, parts: archspec.Parts) -> str:
 
 
 def named(label: str) -> str:
-    """A field, or a part's label, as a name of Python."""
+    """Return a field or a part's label as a Python identifier."""
     return re.sub(r"\W+", "_", label).strip("_")
 
 
@@ -125,7 +125,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 
 def costs(source: str, asked: dict[str, Any]) -> Any:
-    """What a call and a training step cost, each part for itself: one may be refused, others given."""
+    """Return the costs of a call and of a training step; each part is a report or its errors."""
     found, call = model(source), asked["call"]
     own, stored = lengths(call), {"dtype": call["dtype"], "weights": call["weights"]}
     step = {name: value for name, value in own.items() if name != "past"}
@@ -135,13 +135,12 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
         held = step | {"tokens": tokens_of(call, found) + call["past"]}
         return with_tables(found.cache(**held, **stored, budget=budget))
 
-    told = {
+    return {
         "flops": part(lambda: with_tables(found.flops(**own))),
         "memory": part(lambda: plain(found.memory(**own, **stored, last=call["last"]))),
         "cache": part(cache),
         "training": part(lambda: plain(found.training(**step, **asked["training"]))),
     }
-    return told
 
 
 def lengths(call: dict[str, Any]) -> dict[str, Any]:
@@ -149,14 +148,14 @@ def lengths(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def tokens_of(call: dict[str, Any], *models: archspec.Model) -> int:
-    """Those of a call; where it says none as many as are usual for all models."""
+    """Return the tokens of a call; by default, as many as all models allow."""
     if call["tokens"] is not None:
         return int(call["tokens"])
     return min(one.forward(**lengths(call)).call.tokens for one in models)
 
 
 def part(asked: Callable[[], Any]) -> Any:
-    """A part of an answer, or why archspec refuses it."""
+    """Return a part of an answer, or its errors."""
     try:
         return {"result": asked()}
     except archspec.ArchspecError as error:
@@ -164,26 +163,26 @@ def part(asked: Callable[[], Any]) -> Any:
 
 
 def with_tables(report: Any) -> dict[str, Any]:
-    """A report as plain data; in place of its modules or tensors the tables of the command line."""
-    told = {name: value for name, value in plain(report).items() if name not in ("modules", "tensors")}
-    return told | {"tables": [one._asdict() for one in report.blocks() if not isinstance(one, str)]}
+    """Return a report as plain data, with the command line's tables instead of modules or tensors."""
+    data = {name: value for name, value in plain(report).items() if name not in ("modules", "tensors")}
+    return data | {"tables": [one._asdict() for one in report.blocks() if not isinstance(one, str)]}
 
 
 CALLS |= {"costs": costs}
 
 
 def changes(a: str, b: str, call: dict[str, Any]) -> Any:
-    """What tells two models apart in numbers, without SymPy; why a side is refused."""
+    """Return the differences of two models in numbers, without SymPy, or the errors of a side."""
     sides = {"a": counted(a, call), "b": counted(b, call)}
     if any("problems" in one for one in sides.values()):
         return {**sides, "diff": None}
     found = archspec.diff(model(a), model(b))
-    told = {
+    differences = {
         "changes": [one._asdict() for one in found.changes],
         "prefixes": found.prefixes,
         "fields": {name: {"a": one, "b": other} for name, (one, other) in found.fields.items()},
     }
-    return {**sides, "diff": told, "costs": part(lambda: cost_changes(a, b, call))}
+    return {**sides, "diff": differences, "costs": part(lambda: cost_changes(a, b, call))}
 
 
 def counted(source: str, call: dict[str, Any]) -> Any:
@@ -201,13 +200,13 @@ def cost_changes(a: str, b: str, call: dict[str, Any]) -> Any:
 
 
 def diff(a: str, b: str) -> Any:
-    """The same with closed forms, and why there are none."""
+    """Return the differences with closed forms, or why there are none."""
     found = archspec.diff(model(a), model(b))
     return found.as_json() | {"missing": found.forms.missing}
 
 
 def point(source: str, quantity: str, values: dict[str, Any], call: dict[str, Any]) -> int:
-    """A quantity at other fields."""
+    """Return a quantity at other values of fields."""
     found = model(source).at(values)
     if quantity == "bytes":
         return found.params_bytes(call["dtype"])
@@ -222,7 +221,7 @@ CALLS |= {"changes": changes, "diff": diff, "point": point}
 
 
 def solve(source: str, budget: dict[str, Any], dtype: str | None) -> Any:
-    """The configs that come near a budget in the model's own proportions, the best first."""
+    """Return configs near a budget in the model's proportions, best first."""
     asked = json.loads(source)
     config: Any = (
         archspec.complete(model(source)) if asked.get("set") else asked.get("name") or put(asked["text"])
@@ -240,7 +239,7 @@ CALLS |= {"solve": solve}
 
 
 def answer(call: str, arguments: str) -> str:
-    """A call's answer in JSON: `{result}`, or `{problems}` for what archspec refuses, or fails at."""
+    """Return a call's answer in JSON: `{result}`, or `{problems}` for errors and bugs."""
     try:
         return exact(json.dumps({"result": CALLS[call](*json.loads(arguments))}))
     except archspec.ArchspecError as error:
@@ -250,13 +249,13 @@ def answer(call: str, arguments: str) -> str:
 
 
 def exact(text: str) -> str:
-    """JSON in which whole numbers that JavaScript would round are texts."""
+    """Return JSON with strings for whole numbers that JavaScript would round."""
     return json.dumps(in_digits(json.loads(text))) if LONG.search(text) else text
 
 
-def in_digits(told: Any) -> Any:
-    if isinstance(told, dict):
-        return {name: in_digits(one) for name, one in told.items()}
-    if isinstance(told, list):
-        return [in_digits(one) for one in told]
-    return str(told) if isinstance(told, int) and abs(told) > EXACT else told
+def in_digits(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: in_digits(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [in_digits(one) for one in value]
+    return str(value) if isinstance(value, int) and abs(value) > EXACT else value

@@ -1,4 +1,4 @@
-"""What archspec refuses or fails at, in the page's words, with the place in what was pasted, typed or set."""
+"""Errors and bugs, worded for the page, with the place in the pasted, typed or overridden text."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from typing import Any
 
 import archspec
 
-CONFIG = "config.json"  # where a pasted text is put, so that problems point into it
-OVERRIDE = "override"  # where archspec says that a field was set
-TYPED = ("--assume", "budget")  # and what was typed into a field of the page
-CONTEXT = 40  # characters of a line on both sides of a place, which a phone has room for
-LONGEST_SAID = 500  # characters of a bug's message, and of its call
-IN_THE_PAGE = (  # patterns of messages that name the command line, and the page's words, in this order
+CONFIG = "config.json"  # the file of a pasted text
+OVERRIDE = "override"  # archspec's source name for overrides
+TYPED = ("--assume", "budget")  # and for texts typed into the page's fields
+CONTEXT = 40  # characters before and after a place, which fit a phone
+MAX_LENGTH = 500  # characters of a bug's message, and of its call
+IN_THE_PAGE = (  # patterns that name the command line, and the page's wording, applied in this order
     (
         r"pass --architecture CLASS or --set model_type=TYPE; archspec list prints both",
         'write "model_type": "llama" in the config, or another type of the list of models',
     ),
     (r"name a class to count it as with --architecture CLASS", "choose the class to count it as"),
-    (r"(, or|;) a directory with its spec with --specs FOLDER", ""),
+    (r", or a directory with its spec with --specs FOLDER", ""),
     (r"pass --architecture (\w+)", r"choose the class \1"),
-    (r"pass one of its classes", "choose one of its classes"),
-    (r"(?<=[:,] )--architecture (?=\w)", ""),
     (r"--architecture", "class"),
     (r"pass (?=--set)", "write "),
     (r"--set model_type=(\w+)", r'"model_type": "\1" in the config'),
     (r"--set dtype=(\w+)", r'"dtype": "\1" in the config'),
     (r"--set ([\w.]+)=null", r'"\1": null in the config'),
     (r"archspec list shows", "the list of models shows"),
-    (r"archspec sensitivity \w+ shows what counts read", "the knobs show what counts read"),
+    (r"archspec sensitivity \w+ shows the fields that counts read", "the knobs show the fields that counts read"),
     (r"archspec memory --weights counts", "the costs count"),
     (r", or give the fields other ranges", ""),
     (r"with --set", "with the knobs"),
@@ -53,27 +51,27 @@ def problem(one: archspec.Problem) -> dict[str, Any]:
 
 
 def worded(text: str) -> str:
-    """A message or a help line, in the page's words."""
+    """Return a message or a help line, worded for the page."""
     for option, own in IN_THE_PAGE:
         text = re.sub(option, own, text)
     return text
 
 
 def excerpt(line: str, start: int, width: int) -> list[str]:
-    """A line in three: what is before a place, what it covers, what is behind; long ones are cut."""
+    """Split a line into the text before, at and after a place; truncate long parts."""
     end = start + min(width, CONTEXT)
     parts = line[max(0, start - CONTEXT) : start], line[start:end], line[end : end + CONTEXT]
     return ["".join(letter if letter.isprintable() else " " for letter in part) for part in parts]
 
 
 def bug(error: Exception, call: str, arguments: str) -> dict[str, Any]:
-    """What archspec fails at though it should not: short, with what a report of it needs."""
-    said = f"{type(error).__name__}: {error}"[:LONGEST_SAID]
+    """Describe a bug in archspec, with the text for a report of it."""
+    message = f"{type(error).__name__}: {error}"[:MAX_LENGTH]
     at = traceback.extract_tb(error.__traceback__)[-1]
-    asked = f"{call} {arguments}"[:LONGEST_SAID]
+    asked = f"{call} {arguments}"[:MAX_LENGTH]
     return {
-        "message": f"archspec fails: {said}",
-        "help": "that is a bug of archspec, to be reported with this:",
+        "message": f"archspec failed: {message}",
+        "help": "this is a bug in archspec; please report it with this text:",
         "path": "",
-        "report": f"{asked}\n{said}\n{at.filename}:{at.lineno}, archspec {archspec.__version__}",
+        "report": f"{asked}\n{message}\n{at.filename}:{at.lineno}, archspec {archspec.__version__}",
     }

@@ -59,7 +59,7 @@ test("where WebAssembly is off, the page says so", async () => {
 test("a bug is shown with the text of its report, and the engine continues", async () => {
   const page = await withWorker((script) => script.replace("found.counts(", "found.nothing("));
   const said = page.getByRole("alert");
-  await said.filter({ hasText: "archspec fails: AttributeError" }).waitFor();
+  await said.filter({ hasText: "archspec failed: AttributeError" }).waitFor();
   const text = (await said.textContent()) ?? "";
   assert.match(text, /count \["{\\"name\\":\\"GPT2LMHeadModel\\"}",""\]/);
   assert.doesNotMatch(text, /Traceback/);
