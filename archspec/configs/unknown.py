@@ -50,8 +50,8 @@ def unknown_type(model_type: str, library: SpecLibrary, remote: bool = False) ->
         return f"{model_type} is a model type of transformers {TRANSFORMERS_VERSION} without a spec", help_
     if remote:
         why = "the checkpoint brings its code (auto_map)"
-        other = "or a directory with its spec with --specs FOLDER"
-        help_ = f"name a class to count it as with --architecture CLASS, {other}"
+        help_ = "name a class to count it as with --architecture CLASS"
+        help_ += ", or a directory with its spec with --specs FOLDER"
         return f"{model_type} is not a model type of transformers: {why}", help_
     near = nearest_names(model_type, [*exported(), *library.model_types()])
     help_ = f"did you mean {' or '.join(near)}?" if near else help_

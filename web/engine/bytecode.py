@@ -17,7 +17,7 @@ from compression.zstd import CompressionParameter
 PACKING = Path("/packing")
 SITE = "/lib/python3.14/site-packages"
 STDLIB = "/lib/python314.zip"
-LEVEL: dict[int, int] = {CompressionParameter.compression_level: 12}  # higher levels take long and save little
+LEVEL: dict[int, int] = {CompressionParameter.compression_level: 12}  # higher levels are slow and save little
 
 
 def main() -> None:

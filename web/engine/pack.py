@@ -1,6 +1,6 @@
 """Write public/engine/: Pyodide's runtime, archives of archspec with PyYAML and of SymPy, and catalogs.
 
-The archives contain the wheels without tests and modules that the page never imports, compiled by bytecode.py.
+The archives contain the compiled modules of the wheels, without tests and unused modules (bytecode.py).
 The worker unpacks archspec's before the first count, and SymPy's before the first formula.
 """
 
