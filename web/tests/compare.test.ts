@@ -14,7 +14,7 @@ flow(
     await page.getByText("+503,316,480").first().waitFor(); // archspec diff LlamaForCausalLM MistralForCausalLM
     await page.getByRole("cell", { name: "model.layers.*.self_attn.k_proj" }).waitFor();
     await page.getByText("8 points", { exact: true }).waitFor();
-    await page.getByLabel("B, too").check();
+    await page.getByLabel("also B").check();
     await page.getByText("16 points", { exact: true }).waitFor();
     await page.getByText("as a table").click();
     // archspec count … --set num_hidden_layers=8, of each
@@ -193,7 +193,7 @@ flow(
     await page.getByText("A lacks intermediate_size, which the last plot used").waitFor();
     await page.getByText("8 points", { exact: true }).waitFor();
     assert.equal(await page.getByRole("combobox", { name: "over", exact: true }).inputValue(), "vocab_size");
-    assert.equal(await page.getByRole("combobox", { name: "a curve for each" }).inputValue(), "");
+    assert.equal(await page.getByRole("combobox", { name: "one curve per" }).inputValue(), "");
   },
   link({
     ...LLAMA,
