@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from archspec.cli.choices import choices_of
 from archspec.errors import ArchspecError, printable
 from archspec.tables.option import BOTH, PYTHON, Option
 from archspec.tables.options import options_of
+from archspec.tables.quantities import COST_COLUMNS, FORMULAS, QUANTITIES
 from archspec.tables.verbs import VERBS
 from archspec.typing_light import TYPE_CHECKING, Any, NoReturn
 
@@ -30,12 +30,32 @@ def command_options(verb: str) -> list[Option]:
     ['--tensor-parallel', '--pipeline-parallel', '--expert-parallel']
     """
     also = VERBS[verb].also
-    listed = [*options_of(verb), *(options_of(also) if also else ())]
     found: dict[str, Option] = {}
-    for option in listed:
+    for option in [*options_of(verb), *(options_of(also) if also else ())]:
         if option.where != PYTHON:
             found.setdefault(option.name, option)
     return [*found.values()]
+
+
+def choices_of(option: Option) -> list[str]:
+    """Return the values that an option may have; empty if the set is open.
+
+    >>> [choices_of(option) for option in options_of("training") if option.name == "attention"]
+    [['flash', 'eager']]
+    """
+    if not isinstance(option.choices, str):
+        return [*option.choices]
+    if option.choices == "quantities":
+        return [*FORMULAS]
+    if option.choices == "columns":
+        return [*QUANTITIES, "bytes", *COST_COLUMNS]
+    from archspec.costs.optimizers import optimizers
+    from archspec.formats.dtypes import DTYPE_BYTES
+    from archspec.formats.table import NAMES
+    from archspec.solving.laws import laws
+
+    named = {"dtypes": DTYPE_BYTES, "formats": NAMES, "optimizers": optimizers(), "laws": laws()}
+    return [*named[option.choices]]
 
 
 def read(verb: str, given: list[str]) -> Values:
@@ -49,8 +69,9 @@ def read(verb: str, given: list[str]) -> Values:
     values = _read_plain(options, given)
     if values is None:
         found = vars(parser_of(verb).parse_args(given, Values()))
-        values = Values(**{**_defaults(options), **found}, given={*found} - _positionals(options))
-    check_combinations(options, values.given)
+        positionals = {option.name for option in options if option.positional}
+        values = Values(**{**_defaults(options), **found}, given={*found} - positionals)
+    _check_combinations(options, values.given)
     if getattr(values, "train", False):
         _check_other_method(verb, values.given)
     return values
@@ -87,29 +108,36 @@ def _is_plain(option: Option) -> bool:
 
 
 def _defaults(options: list[Option]) -> dict[str, Any]:
-    """Return the value of each option that is not given."""
     several = {option.name for option in options if option.repeated or option.positional in ("*", "+")}
     return {option.name: [] if option.name in several else option.default for option in options}
 
 
-def _positionals(options: list[Option]) -> set[str]:
-    return {option.name for option in options if option.positional}
-
-
-def check_combinations(options: list[Option], given: set[str]) -> None:
+def _check_combinations(options: list[Option], given: set[str]) -> None:
     """Raise an :class:`ArchspecError` for an option that needs another one, or excludes one that is given."""
     flags = {option.name: option.flag for option in options}
-    for option in options:
-        if option.name not in given:
-            continue
+    for option in (option for option in options if option.name in given):
         for needed in option.needs:
             if needed not in given:
-                message = f"{option.flag} has no effect without {flags[needed]}"
-                raise ArchspecError(message, help=f"add {flags[needed]}, or leave out {option.flag}")
+                raise _without_effect(option.flag, flags[needed])
         for other in option.excludes:
             if other in given:
-                message = f"{option.flag} cannot be combined with {flags[other]}"
-                raise ArchspecError(message, help=f"leave out {option.flag} or {flags[other]}")
+                raise combined(option.flag, flags[other])
+
+
+def require(values: Values, option: str, needed: str, is_met: object) -> None:
+    """Raise an :class:`ArchspecError` for an option that has no effect without another one."""
+    if option in values.given and not is_met:
+        raise _without_effect(f"--{option.replace('_', '-')}", needed)
+
+
+def _without_effect(flag: str, needed: str) -> ArchspecError:
+    help_ = f"add {needed}, or leave out {flag}"
+    return ArchspecError(f"{flag} has no effect without {needed}", help=help_)
+
+
+def combined(flag: str, other: str) -> ArchspecError:
+    """Return the error for two options that exclude each other."""
+    return ArchspecError(f"{flag} cannot be combined with {other}", help=f"leave out {flag} or {other}")
 
 
 def _check_other_method(verb: str, given: set[str]) -> None:
@@ -117,8 +145,7 @@ def _check_other_method(verb: str, given: set[str]) -> None:
     known = {option.name for option in options_of(VERBS[verb].also)}
     for option in options_of(verb):
         if option.name in given - known and option.where == BOTH and option.name not in _GROUPS:
-            message = f"{option.flag} cannot be combined with --train"
-            raise ArchspecError(message, help=f"leave out {option.flag} or --train")
+            raise combined(option.flag, "--train")
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
@@ -165,10 +192,28 @@ def argparse_form(option: Option) -> dict[str, Any]:
     if option.bare is not None:
         found |= {"nargs": "?", "const": option.bare}
     if option.type.startswith(("int", "float")):
-        found["type"] = _number(int if option.type.startswith("int") else float)
+        found["type"] = _int if option.type.startswith("int") else _float
     if isinstance(option.choices, tuple) and option.choices:
         found["choices"] = option.choices
     return found
+
+
+def _ascii(text: str) -> str:
+    """Return a number's text. Errors: ValueError for digits other than 0 to 9, as in configs."""
+    if not text.isascii():
+        raise ValueError(text)
+    return text
+
+
+def _int(text: str) -> int:
+    return int(_ascii(text))
+
+
+def _float(text: str) -> float:
+    return float(_ascii(text))
+
+
+_int.__name__, _float.__name__ = "int", "float"  # argparse shows them
 
 
 def help_of(option: Option) -> str:
@@ -182,20 +227,7 @@ def help_of(option: Option) -> str:
         found = f"{found}: {', '.join(choices_of(option))}"
     default = option.default_help
     if not default and option.default not in (None, "", (), False):
-        default = option.default if isinstance(option.default, str) else str(option.default)
-        default = "params" if option.default == ("params",) else default
+        default = "params" if option.default == ("params",) else str(option.default)
     found += f" (default: {default})" if default else ""
     needs = ", ".join(f"--{name.replace('_', '-')}" for name in option.needs)
     return f"{found}; needs {needs}" if needs else found
-
-
-def _number(kind: type[int] | type[float]) -> Any:
-    """Return a reader of numbers that refuses digits other than 0 to 9, as configs do."""
-
-    def read_number(text: str) -> int | float:
-        if not text.isascii():
-            raise ValueError(text)
-        return kind(text)
-
-    read_number.__name__ = kind.__name__  # argparse shows it
-    return read_number

@@ -11,15 +11,16 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from archspec.cli.choices import choices_of
-from archspec.cli.command_line import argparse_form, command_options
+from archspec.cli.command_line import argparse_form, choices_of, command_options
 from archspec.errors import ArchspecError
 from archspec.extras import required
 from archspec.tables.option import Option
 from archspec.tables.verbs import VERBS
 
 SHELLS = ("bash", "zsh", "fish")
-Completer = Callable[..., Iterable[str]]  # argcomplete passes the prefix and the parsed arguments by keyword
+Names = Callable[[str, Any], Iterable[str]]  # names that may complete a prefix, for a parsed command line
+_MODELS = ("--config", "config", "b", "CONFIG|ARCH", "ARCH|CONFIG", "A")  # flags and metavars
+_CLASSES = ("--architecture", "ARCHITECTURE|MODEL_TYPE", "TEXT", "CLASS|MODEL_TYPE|MODULE:CLASS")
 
 
 def script(shell: str) -> str:
@@ -29,9 +30,8 @@ def script(shell: str) -> str:
         ArchspecError: for an unknown shell.
     """
     if shell not in SHELLS:
-        raise ArchspecError(
-            f"--print-completion: unknown shell {shell!r}", help=f"choose {', '.join(SHELLS)}"
-        )
+        message = f"--print-completion: unknown shell {shell!r}"
+        raise ArchspecError(message, help=f"choose {', '.join(SHELLS)}")
     text: str = required("argcomplete").shellcode(["archspec"], use_defaults=False, shell=shell)
     return text
 
@@ -54,42 +54,33 @@ def answer() -> None:
     argcomplete.ExclusiveCompletionFinder()(parser, always_complete_options="long", default_completer=nothing)
 
 
-def _completer(option: Option) -> Completer | None:
+def _completer(option: Option) -> Any:
+    completers = required("argcomplete").completers
+    kinds = {option.flag, option.metavar}
     if isinstance(option.choices, str):
-        is_list = option.choices == "columns"
-        return _listed(lambda *_: choices_of(option)) if is_list else _one_of(lambda *_: choices_of(option))
+        return _one_of(lambda *_: choices_of(option), is_list=option.choices == "columns")
     if option.metavar.startswith("FIELD"):
-        return _listed(_fields, "=" if "=" in option.metavar else "")
-    return _COMPLETERS.get(option.flag) or _COMPLETERS.get(option.metavar)
+        return _one_of(_fields, is_list=True, end="=" if "=" in option.metavar else "")
+    if kinds & {*_MODELS}:
+        return _one_of(_models)
+    if kinds & {*_CLASSES}:
+        return _one_of(_names)
+    if kinds & {"FOLDER", "DIR"}:
+        return completers.DirectoriesCompleter()
+    if kinds & {"FILE", "files"}:
+        return completers.FilesCompleter(("yaml",) if option.flag == "files" else ())
+    return None
 
 
-def _one_of(names: Callable[[str, Any], Iterable[str]]) -> Completer:
-    """Complete one of the names that a function returns."""
+def _one_of(names: Names, is_list: bool = False, end: str = "") -> Callable[..., list[str]]:
+    """Return a completer; in a list it completes the last name, unless that has a value."""
 
     def complete(prefix: str, parsed_args: Any, **_: Any) -> list[str]:
-        return [name for name in names(prefix, parsed_args) if name.startswith(prefix)]
+        before, comma, last = prefix.rpartition(",") if is_list else ("", "", prefix)
+        found = [] if is_list and "=" in last else names(last, parsed_args)
+        return [f"{before}{comma}{name}{end}" for name in found if name.startswith(last)]
 
     return complete
-
-
-def _listed(names: Callable[[str, Any], Iterable[str]], end: str = "") -> Completer:
-    """Complete the last of several names with commas between them; a name that has a value is complete."""
-
-    def complete(prefix: str, parsed_args: Any, **_: Any) -> list[str]:
-        before, comma, last = prefix.rpartition(",")
-        found = [] if "=" in last else [name for name in names(last, parsed_args) if name.startswith(last)]
-        return [f"{before}{comma}{name}{end}" for name in found]
-
-    return complete
-
-
-def _files(*endings: str) -> Completer:
-    return lambda prefix, **_: required("argcomplete").completers.FilesCompleter(endings)(prefix)
-
-
-def _folders(prefix: str, **_: Any) -> Iterable[str]:
-    folders: Iterable[str] = required("argcomplete").completers.DirectoriesCompleter()(prefix)
-    return folders
 
 
 def _names(prefix: str, parsed: Any) -> Iterable[str]:
@@ -99,17 +90,17 @@ def _names(prefix: str, parsed: Any) -> Iterable[str]:
     try:
         known = library_of(getattr(parsed, "specs", None) or ())
     except ArchspecError:
-        return []
+        return ()
     return (*known.model_types(), *known.index())
 
 
-def _models(prefix: str, parsed_args: Any, **_: Any) -> Iterable[str]:
-    """Complete configs and, after its first letter, the name of an architecture or model type."""
-    names = _one_of(_names)(prefix, parsed_args=parsed_args) if prefix else ()
-    return [*_files("json")(prefix), *names]
+def _models(prefix: str, parsed: Any) -> Iterable[str]:
+    """Return configs and, after its first letter, the name of an architecture or model type."""
+    files: Iterable[str] = required("argcomplete").completers.FilesCompleter(("json",))(prefix)
+    return [*files, *(_names(prefix, parsed) if prefix else ())]
 
 
-def _fields(prefix: str, parsed: Any) -> list[str]:
+def _fields(prefix: str, parsed: Any) -> Iterable[str]:
     """Return the fields of the model on the line; those of a sub-config follow a dot."""
     from archspec.configs.overrides import owner
     from archspec.models.model import load
@@ -119,16 +110,6 @@ def _fields(prefix: str, parsed: Any) -> list[str]:
     try:
         scope, _ = owner(load(source, specs=parsed.specs).scope, prefix)
     except (ArchspecError, AttributeError):  # not a supported model, or not a sub-config
-        return []
+        return ()
     outer = prefix.rpartition(".")[0]
     return [f"{outer}.{name}" if outer else name for name in scope.spec.fields]
-
-
-_COMPLETERS: dict[str, Completer] = {  # by flag or metavar
-    **dict.fromkeys(("--config", "config", "b", "CONFIG|ARCH", "ARCH|CONFIG", "A"), _models),
-    **dict.fromkeys(("--architecture", "ARCHITECTURE|MODEL_TYPE", "TEXT"), _one_of(_names)),
-    "CLASS|MODEL_TYPE|MODULE:CLASS": _one_of(_names),
-    "files": _files("yaml"),
-    "FILE": _files(),
-    **dict.fromkeys(("FOLDER", "DIR"), _folders),
-}

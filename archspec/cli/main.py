@@ -10,17 +10,18 @@ import codecs
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from archspec.cli.run import run
+from archspec.errors import ArchspecError, did_you_mean
 from archspec.tables.verbs import VERBS
 from archspec.typing_light import NoReturn
 
 _REPLACED = ("strict", "surrogateescape", "backslashreplace")  # Python's error handlers of encodings
-_ASCII = dict(zip("×·−–—─‘’“”\u00a0\u2009\u202f", "x*----''\"\"   ", strict=True))
-_ASCII |= {"…": "...", "≈": "~", "≥": ">=", "≤": "<=", "→": "->"}
 _POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_ASCII = dict(zip("·−–—‘’“”\u00a0⁰¹²³⁴⁵⁶⁷⁸⁹", "*---''\"\" 0123456789", strict=True))
+_ASCII |= {"×": "x", "…": "...", "≈": "~", "≥": ">=", "≤": "<=", "→": "->", "─": "-"}
 _OPTIONS = {
     "--version": "print the version of archspec, and that of transformers which the specs match",
     "--print-completion SHELL": "print a completion script for bash, zsh or fish",
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         answer()
     try:
-        code = _exit_code(lambda: _run(given))
+        code = _exit_code(given)
         sys.stdout.flush()
         sys.stderr.flush()
         return code
@@ -67,12 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _exit_code(action: Callable[[], int]) -> int:
-    """Return the exit code of an action; print its error."""
-    from archspec.errors import ArchspecError
-
+def _exit_code(given: list[str]) -> int:
+    """Run a command line and return its exit code; print its error."""
     try:
-        return action()
+        return _run(given)
     except ArchspecError as error:
         sys.stdout.flush()
         _complain(str(error))
@@ -100,49 +99,48 @@ def _exit_code(action: Callable[[], int]) -> int:
 def _run(given: list[str]) -> int:
     if given[:1] == ["help"] and len(given) == 2:
         given = [given[1], "--help"]
-    verb = given[0] if given else "--help"
-    if verb in ("-h", "--help", "help"):
-        print(_help())
-        return 0 if given else 2
-    if verb in ("-V", "--version"):
-        from archspec import TRANSFORMERS_VERSION, __version__
-
-        print(f"archspec {__version__} (its specs match transformers {TRANSFORMERS_VERSION})")
-        return 0
-    if verb == "--print-completion":
-        from archspec.cli.completion import script
-
-        print(script(given[1] if given[1:] else ""), end="")
-        return 0
-    if verb not in VERBS:
-        from archspec.errors import ArchspecError, did_you_mean
-
-        kind = "option" if verb.startswith("-") else "command"
-        help_ = did_you_mean(verb, VERBS) or f"choose {', '.join(VERBS)}"
-        raise ArchspecError(f"unknown {kind} {verb!r}", help=help_)
-    if "--json-schema" in given:
+    verb, *rest = given or ["--help"]
+    if verb in VERBS:
+        if "--json-schema" not in rest:
+            return run(verb, rest)
         from archspec.schemas import text
 
         print(text(verb), end="")
-        return 0
-    return run(verb, given[1:])
+    elif verb in ("-h", "--help", "help"):
+        print(_help())
+        return 0 if given else 2
+    elif verb in ("-V", "--version"):
+        from archspec import TRANSFORMERS_VERSION, __version__
+
+        print(f"archspec {__version__} (its specs match transformers {TRANSFORMERS_VERSION})")
+    elif verb == "--print-completion":
+        from archspec.cli.completion import script
+
+        print(script(rest[0] if rest else ""), end="")
+    else:
+        kind = "option" if verb.startswith("-") else "command"
+        help_ = did_you_mean(verb, VERBS) or f"choose {', '.join(VERBS)}"
+        raise ArchspecError(f"unknown {kind} {verb!r}", help=help_)
+    return 0
 
 
 def _help() -> str:
-    return "\n".join(
-        [
-            *("usage: archspec COMMAND ...", ""),
-            "Exact parameter counts and costs of transformer models, and their closed forms, from a config.",
-            *("", *_aligned({name: verb.help for name, verb in VERBS.items()}), "", *_aligned(_OPTIONS), ""),
-            "archspec COMMAND --help lists the options of a command.",
-            "Exit codes: 0 done, 1 a difference was found, 2 bad input.",
-        ]
+    rows = [(name, verb.help) for name, verb in VERBS.items()], [*_OPTIONS.items()]
+    verbs, options = (
+        "\n".join(f"  {name:<{max(len(one) for one, _ in part)}}  {text}" for name, text in part)
+        for part in rows
     )
+    return f"""\
+usage: archspec COMMAND ...
 
+Exact parameter counts and costs of transformer models, and their closed forms, from a config.
 
-def _aligned(rows: dict[str, str]) -> list[str]:
-    width = max(map(len, rows))
-    return [f"  {name:<{width}}  {help_}" for name, help_ in rows.items()]
+{verbs}
+
+{options}
+
+archspec COMMAND --help lists the options of a command.
+Exit codes: 0 done, 1 a difference was found, 2 bad input."""
 
 
 def _prepare_outputs() -> None:
@@ -159,13 +157,12 @@ def _prepare_outputs() -> None:
 def _replacement(error: UnicodeError) -> tuple[str | bytes, int]:
     """Return ASCII for a sign or a power, else an escape."""
     assert isinstance(error, UnicodeEncodeError)
-    letter, rest = error.object[error.start], error.object[error.start : error.end]
-    if letter in _ASCII:
-        return _ASCII[letter], error.start + 1
-    if digits := rest[: len(rest) - len(rest.lstrip(_POWERS))]:
-        return "^" + "".join(str(_POWERS.index(digit)) for digit in digits), error.start + len(digits)
-    error.end = error.start + 1
-    return codecs.backslashreplace_errors(error)
+    text, start = error.object, error.start
+    if text[start] not in _ASCII:
+        error.end = start + 1
+        return codecs.backslashreplace_errors(error)
+    is_power = text[start] in _POWERS and text[start - 1 : start] not in {*_POWERS}
+    return "^" * is_power + _ASCII[text[start]], start + 1
 
 
 def _interrupted() -> int:

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 
-from archspec.cli.command_line import Values, command_options, read
+from archspec.cli.command_line import Values, read
 from archspec.errors import ArchspecError
 from archspec.tables.option import COMMAND, Option
 from archspec.tables.options import options_of
@@ -22,9 +22,9 @@ STDIN = "-"
 _INVISIBLE = (
     r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"  # steers a terminal
 )
-_OWN_MODULE = {  # verbs that print more than a report, and the package of their module
-    **dict.fromkeys(("tree", "tensors", "formula", "sweep", "solve"), "verbs"),
-    **dict.fromkeys(("verify", "derive", "lint"), "specs"),
+_OWN_MODULE = {  # verbs that print more than a report: the module of their function
+    **dict.fromkeys(("tree", "tensors", "solve", "derive", "lint"), "verbs"),
+    **{name: name for name in ("formula", "sweep", "verify")},
 }
 _LOAD = ("model", "architecture", "set", "specs")
 _SOURCES = ("model", "models", "a", "b", "config", "beside")
@@ -32,13 +32,19 @@ _SOURCES = ("model", "models", "a", "b", "config", "beside")
 
 def run(verb: str, given: list[str]) -> int:
     """Run a verb and return the exit code of the command."""
-    values = _with_stdin(read(verb, given))
+    values = read(verb, given)
+    _read_stdin(values)
     if verb in _OWN_MODULE:
-        module = importlib.import_module(f"archspec.cli.{_OWN_MODULE[verb]}.{verb}")
-        code: int = module.run(values)
+        module = importlib.import_module(f"archspec.cli.{_OWN_MODULE[verb]}")
+        code: int = getattr(module, verb)(values)
         return code
     report = _report(verb, values)
-    print_report(report, values)
+    if values.json:
+        print_json(report.as_json())
+    elif getattr(values, "format", "text") != "text":
+        print(getattr(report, values.format)())
+    else:
+        show(report.blocks())
     return int(getattr(report, "exit_code", 0))
 
 
@@ -46,9 +52,7 @@ def _report(verb: str, values: Values) -> Any:
     """Return the report of the function behind a verb."""
     about = VERBS[verb]
     if about.method:
-        model = load_model(values)
-        if verb != "count":  # its report has these notes
-            print_idle_fields(model)
+        model = load_model(values, with_notes=verb != "count")  # a count's report has the notes
         method = about.also if getattr(values, "train", False) else about.method
         return getattr(model, method)(**arguments(method if about.also else verb, values, besides=_LOAD))
     import archspec
@@ -56,35 +60,50 @@ def _report(verb: str, values: Values) -> Any:
     return getattr(archspec, about.function)(**arguments(verb, values))
 
 
+def load_model(values: Values, with_notes: bool = True) -> Model:
+    """Return the model that the options choose, and print a note for each override without effect."""
+    from archspec.models.model import load
+
+    model = load(values.model, values.architecture, settings(values.set), values.specs)
+    for note in model.idle if with_notes else ():
+        say(f"note: {note}", sys.stderr)
+    return model
+
+
+def class_and_config(values: Values) -> tuple[Any, str | None]:
+    """Return the source of the config and the architecture, from `ARCH CONFIG` or one of both."""
+    if values.config and values.architecture:
+        message = f"{values.model} and {values.architecture}: two classes"
+        raise ArchspecError(message, help="give one of them")
+    return (values.config, values.model) if values.config else (values.model, values.architecture)
+
+
 def arguments(verb: str, values: Values, besides: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the keyword arguments of a Python function: of its options those that are given."""
-    options = [
-        option for option in options_of(verb) if option.where != COMMAND and option.name not in besides
-    ]
-    given = [option for option in options if option.name in values.given or _has_value(option, values)]
-    return {option.name: python_value(option, getattr(values, option.name)) for option in given}
+    """Return the keyword arguments of the Python function of a verb: those of its options that are given."""
+    found = {}
+    for option in options_of(verb):
+        value = getattr(values, option.name, None)
+        is_given = option.name in values.given or (option.positional and value not in (None, []))
+        if is_given and option.where != COMMAND and option.name not in besides:
+            found[option.name] = _python_value(option, value)
+    return found
 
 
-def _has_value(option: Option, values: Values) -> bool:
-    return bool(option.positional) and getattr(values, option.name) not in (None, [])
-
-
-def python_value(option: Option, value: Any) -> Any:
-    """Return the value of an option as Python takes it."""
+def _python_value(option: Option, value: Any) -> Any:
     if option.settings:
-        return parse_settings(value)
+        return settings(value)
     if option.repeated and option.type.startswith("Mapping") and "Sequence" not in option.type:
         return pairs(option, value)
     return value
 
 
-def parse_settings(texts: list[str]) -> dict[str, Any]:
+def settings(texts: list[str]) -> dict[str, Any]:
     """Return the fields of `FIELD=VALUE,...` texts with their values."""
     if not texts:
         return {}
-    from archspec.configs.overrides import parse_settings as parse
+    from archspec.configs.overrides import parse_settings
 
-    return parse(texts)
+    return parse_settings(texts)
 
 
 def pairs(option: Option, texts: list[str]) -> dict[str, str]:
@@ -98,51 +117,24 @@ def pairs(option: Option, texts: list[str]) -> dict[str, str]:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or name in found:
             problem = f"{name} is given twice" if name in found else "= is missing"
-            raise ArchspecError(
-                f"{option.flag} {text}: {problem}", help=f"write {option.flag} {option.metavar}"
-            )
+            help_ = f"write {option.flag} {option.metavar}"
+            raise ArchspecError(f"{option.flag} {text}: {problem}", help=help_)
         found[name] = value
     return found
 
 
-def load_model(values: Values) -> Model:
-    """Return the model that the options of `archspec.load` choose."""
-    from archspec.models.model import load
-
-    return load(values.model, values.architecture, parse_settings(values.set), values.specs)
-
-
-def print_idle_fields(model: Model) -> None:
-    """Print a note for each overridden field that nothing depends on."""
-    for note in model.idle:
-        say(f"note: {note}", sys.stderr)
-
-
-def _with_stdin(values: Values) -> Values:
-    """Return the values with `-` replaced by the config on stdin, which can be read only once."""
-    named = {name: getattr(values, name) for name in _SOURCES if hasattr(values, name)}
-    if not any(value == STDIN or (isinstance(value, list) and STDIN in value) for value in named.values()):
-        return values
+def _read_stdin(values: Values) -> None:
+    """Replace each `-` by the config on stdin, which can be read only once."""
+    sources = {name: value for name, value in vars(values).items() if name in _SOURCES}
+    if not any(STDIN in (value if isinstance(value, list) else [value]) for value in sources.values()):
+        return
     from archspec.configs.reader import read_stdin
 
     config = read_stdin()
-
-    def replaced(value: Any) -> Any:
-        if isinstance(value, list):
-            return [replaced(one) for one in value]
-        return config if value == STDIN else value
-
-    return Values(**{**vars(values), **{name: replaced(value) for name, value in named.items()}})
-
-
-def print_report(report: Any, values: Values) -> None:
-    """Print a report as JSON, in the format that is asked for, or as text."""
-    if values.json:
-        print_json(report.as_json())
-    elif getattr(values, "format", "text") != "text":
-        print(getattr(report, values.format)())
-    else:
-        show(report.blocks())
+    for name, value in sources.items():
+        is_list = isinstance(value, list)
+        found = [config if one == STDIN else one for one in (value if is_list else [value])]
+        setattr(values, name, found if is_list else found[0])
 
 
 def print_json(value: Any) -> None:
@@ -150,8 +142,3 @@ def print_json(value: Any) -> None:
     utf8 = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
     text = json.dumps(value, indent=2, ensure_ascii=not utf8)
     print(text if text.isascii() else re.sub(_INVISIBLE, lambda found: f"\\u{ord(found[0]):04x}", text))
-
-
-def option_named(verb: str, name: str) -> Option:
-    """Return the option of a verb by its name."""
-    return next(option for option in command_options(verb) if option.name == name)

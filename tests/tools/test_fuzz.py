@@ -76,7 +76,7 @@ def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> int:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("archspec.cli.verbs.tree.run", broken)
+    monkeypatch.setattr("archspec.cli.verbs.tree", broken)
     assert problem_of(["tree", "BertModel"], run(["tree", "BertModel"])) == "a traceback or a bug"
 
 

@@ -6,8 +6,7 @@ import random
 from pathlib import Path
 from typing import NamedTuple
 
-from archspec.cli.choices import choices_of
-from archspec.cli.command_line import command_options
+from archspec.cli.command_line import choices_of, command_options
 from archspec.specs.library import shipped
 from archspec.tables.option import Option
 from archspec.tables.quantities import QUANTITIES

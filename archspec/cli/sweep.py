@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.command_line import Values
-from archspec.cli.run import arguments
-from archspec.errors import ArchspecError, SweepError
+from archspec.cli.command_line import Values, require
+from archspec.cli.run import arguments, class_and_config
+from archspec.errors import SweepError
 from archspec.terminal import progress, say, table
 
 if TYPE_CHECKING:
@@ -18,50 +18,30 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 100_000  # rows are in memory until the widths of the columns are known
 
 
-def class_and_config(args: Values) -> tuple[Any, str | None]:
-    """Return the source of the config and the architecture, from `ARCH CONFIG` or one of both."""
-    if args.config and args.architecture:
-        raise SweepError(f"{args.model} and {args.architecture}: two classes", help="give one of them")
-    if args.config:
-        return args.config, args.model
-    return args.model, args.architecture
-
-
-def require(args: Values, option: str, needed: str, is_met: bool) -> None:
-    """Raise an :class:`ArchspecError` for an option that has no effect without another one."""
-    flag = f"--{option.replace('_', '-')}"
-    if option in args.given and not is_met:
-        message = f"{flag} has no effect without {needed}"
-        raise ArchspecError(message, help=f"add {needed}, or leave out {flag}")
-
-
-def run(args: Values) -> int:
+def sweep(args: Values) -> int:
+    """Write the grid to files, or print its SQL, its JSON or its first rows."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that incomplete files are removed
     out = (args.out or "").lower()
     require(args, "wide", "--out FILE.parquet or FILE.arrow", out.endswith((".parquet", ".arrow")))
-    require(args, "overwrite", "--out or --plot", bool(args.out or args.plot))
+    require(args, "overwrite", "--out or --plot", args.out or args.plot)
     require(args, "csv_safe", "--out FILE.csv", out.endswith(".csv"))
-    grid = _sweep(args, *class_and_config(args))
+    grid = _grid(args, *class_and_config(args))
     if args.sql:
         print(grid.sql(args.sql, args.table))
-        return 0
-    if not 0 <= args.rows <= _MOST_SHOWN:
-        help_ = f"print 0 to {_MOST_SHOWN:,} rows; --out FILE writes all"
-        raise SweepError(f"--rows {args.rows} is out of range", help=help_)
-    if args.out or args.plot:
+    elif args.out or args.plot:
         _write(args, grid)
     else:
         _print(args, grid)
     return 0
 
 
-def _sweep(args: Values, source: Any, architecture: str | None) -> Sweep:
+def _grid(args: Values, source: Any, architecture: str | None) -> Sweep:
     from archspec.sweeping.sweep import sweep
 
     if not args.set:
         example = args.config if "=" in (args.config or "") else "num_hidden_layers=2:96"
         raise SweepError("nothing is swept", help=f"give at least one field its values: --set {example}")
-    options = arguments("sweep", args, besides=("model", "architecture", "overwrite", "where"))
+    options = arguments("sweep", args, besides=("model", "architecture", "where"))
     where = args.where[0] if len(args.where) == 1 else args.where
     return sweep(source, options.pop("set"), architecture=architecture, where=where, **options)
 
@@ -76,7 +56,7 @@ def _write(args: Values, grid: Sweep) -> None:
             rows = grid.write(args.out, show, args.yes, args.overwrite, args.csv_safe)
         _say([f"{args.out}: {rows:,} rows", *grid.remarks()])
     if args.plot:
-        others = [_sweep(args, model, None) for model in args.beside]
+        others = [_grid(args, model, None) for model in args.beside]
         grid.plot(args.plot, args.kind, args.log, others, args.overwrite)
         _say([args.plot])
     _say(grid.notes)
@@ -85,6 +65,9 @@ def _write(args: Values, grid: Sweep) -> None:
 def _print(args: Values, grid: Sweep) -> None:
     from archspec.sweeping.files import check_size, write_lines
 
+    if not 0 <= args.rows <= _MOST_SHOWN:
+        help_ = f"print 0 to {_MOST_SHOWN:,} rows; --out FILE writes all"
+        raise SweepError(f"--rows {args.rows} is out of range", help=help_)
     if args.json:
         if not args.yes:
             check_size(grid.points)

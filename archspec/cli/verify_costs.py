@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def run(args: Values, jobs: int) -> int:
+def verify_costs(args: Values) -> int:
     """Verify classes; --coverage writes formulas/costs.json, --check lists stale classes."""
     from archspec.verifying import campaign
     from archspec.verifying.costs import record
@@ -49,9 +49,9 @@ def run(args: Values, jobs: int) -> int:
             show(len(seen), total, f"{wrong} wrong  {outcomes[-1].model_type:24.24}")
 
         if args.coverage:
-            record.update(args.samples, args.seed, jobs, done, everything=args.all)
+            record.update(args.samples, args.seed, args.jobs, done, everything=args.all)
         else:
-            record.run(scope, args.samples, args.seed, jobs, done)
+            record.run(scope, args.samples, args.seed, args.jobs, done)
     for line in _report(seen):
         print(line)
     verdicts = [one.verdict for outcome in seen for one in (outcome.forward, outcome.training) if one]

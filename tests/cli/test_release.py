@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from archspec.cli.specs import release
+from archspec.cli import release
 from archspec.specs.exported import ModelType, exported
 
 pytestmark = pytest.mark.reference
@@ -27,6 +27,6 @@ def test_a_class_of_one_release_alone_is_new_or_gone(monkeypatch: pytest.MonkeyP
     found = release.changes()
     assert found.gone == [("bygone", "BygoneModel")]
     assert {model_type for model_type, _ in found.new} == {"mobilenet_v1"}
-    told = release.drafted(found.new, str(tmp_path))
+    told = release.draft_classes(found.new, str(tmp_path))
     assert told == {"mobilenet_v1": f"draft: {tmp_path / 'mobilenet_v1.yaml'}"}
     assert "MobileNetV1Model:" in (tmp_path / "mobilenet_v1.yaml").read_text()

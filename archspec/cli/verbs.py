@@ -1,0 +1,108 @@
+"""The verbs that print more than a report: tree, tensors, solve, derive and lint."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from archspec.cli.command_line import Values, require
+from archspec.cli.run import arguments, class_and_config, load_model, print_json
+from archspec.errors import ArchspecError
+from archspec.terminal import number, say, show, table
+from archspec.typing_light import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archspec.tree.tensors import Tensor
+
+
+def tree(args: Values) -> int:
+    """Print the module tree."""
+    found = load_model(args).tree
+    print_json(found.as_json(args.depth)) if args.json else show([found.table(args.depth)])
+    return 0
+
+
+def tensors(args: Values) -> int:
+    """Print every parameter, as named_parameters() lists them, and every persistent buffer."""
+    model = load_model(args)
+    if args.json:
+        from archspec.models.report import data_of
+        from archspec.models.tree import Tensors
+
+        print_json(data_of(Tensors, model))
+        return 0
+    found = model.tensors()
+    rows = [(one.name, str(one.shape), number(one.numel), _marks(one)) for one in found]
+    parameters = sum(one.kind == "parameter" for one in found)
+    caption = f"{parameters} parameters of {number(model.params)} elements, {len(found) - parameters} buffers"
+    table("tensor|shape|>elements|", rows, title=model.architecture, caption=caption, header=False)
+    return 0
+
+
+def _marks(tensor: Tensor) -> str:
+    kind = "buffer" if tensor.kind == "buffer" else "" if tensor.trainable else "frozen"
+    return ", ".join(filter(None, [kind, tensor.tied_to and f"tied to {tensor.tied_to}"]))
+
+
+def solve(args: Values) -> int:
+    """Print configs that meet a budget, and write them to the directory that is given."""
+    from archspec.solving.solve import solve
+    from archspec.sweeping.files import refuse_existing
+
+    require(args, "overwrite", "--out", args.out)
+    require(args, "sequence", "--flops or --memory", args.flops or args.memory)
+    require(args, "dtype", "--bytes, --memory or --json", args.bytes or args.memory or args.json)
+    source, architecture = class_and_config(args)
+    options: dict[str, Any] = arguments("solve", args, besides=("model", "architecture"))
+    for name, step in options.get("multiple", {}).items():
+        options["multiple"][name] = int(step) if step.isascii() and step.isdecimal() else step
+    found = solve(source, architecture=architecture, **options)
+    folders = [os.path.join(args.out, str(rank)) for rank in range(1, len(found) + 1)] if args.out else []
+    for folder in folders:
+        refuse_existing(os.path.join(folder, "config.json"), args.overwrite)  # all files or none are written
+    paths = [one.save(folder, args.overwrite) for one, folder in zip(found, folders, strict=False)]
+    print_json(found.as_json(paths)) if args.json else show(found.blocks(paths))
+    for note in found.notes:
+        say(f"note: {note}", sys.stderr)
+    return 0
+
+
+def derive(args: Values) -> int:
+    """Print or write a spec drafted from the constructor of a class, with its validation."""
+    from archspec.authoring.derive import derive
+
+    require(args, "overwrite", "--output", args.output)
+    check_samples(args)
+    found = derive(verify=not args.no_verify, **arguments("derive", args))
+    if args.json:
+        print_json(found.as_json())
+    elif args.output:
+        print("\n".join(os.path.join(args.output, f"{model_type}.yaml") for model_type in found.drafts))
+    else:
+        print(found)
+    for line in found.verdicts():
+        say(line, sys.stderr)
+    return 1 if found.wrong else 0
+
+
+def check_samples(args: Values) -> None:
+    """Raise an :class:`ArchspecError` for a negative number of random configs."""
+    if args.samples < 0:
+        message = f"--samples {args.samples} is negative"
+        raise ArchspecError(message, help="--samples 0 verifies the default config only")
+
+
+def lint(args: Values) -> int:
+    """Print the problems of spec files, or the JSON Schema of such files."""
+    if args.schema:
+        if args.files:
+            raise ArchspecError("--schema checks no files", help="leave out --schema or the files")
+        from archspec.linting.schema import text
+
+        print(text(), end="")
+        return 0
+    from archspec.linting.files import lint
+
+    found = lint(**arguments("lint", args))
+    print_json(found.as_json()) if args.json else show(found.blocks())
+    return 2 if found else 0

@@ -1,1 +1,0 @@
-"""Verbs of what a model holds, a module a verb."""

@@ -1,0 +1,82 @@
+"""`archspec verify`: specs validated against transformers, tensor by tensor."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from archspec.cli.command_line import Values, combined
+from archspec.cli.run import arguments, print_json
+from archspec.cli.verbs import check_samples
+from archspec.errors import ArchspecError
+from archspec.terminal import progress, say, show
+
+if TYPE_CHECKING:
+    from archspec.authoring.verify import Verification
+
+RELEASE = "release"  # what --changed stands for without a commit
+
+
+def verify(args: Values) -> int:
+    """Verify the tensors of specs, or what --costs and --coverage ask for; print the report."""
+    from archspec.verifying.pool import cores
+
+    _check_options(args)
+    args.jobs = args.jobs if args.jobs > 0 else cores()
+    if args.costs:
+        from archspec.cli.verify_costs import verify_costs
+
+        return verify_costs(args)
+    if args.coverage or args.check:
+        return _update_coverage(args)
+    found = _verified(args)
+    if args.json:
+        print_json(found.as_json())
+        say(str(found), sys.stderr)
+    else:
+        show(found.blocks())
+    missing = any(one.outcome.unavailable and one.outcome.architecture in found.own for one in found.results)
+    return 1 if found.count("wrong") else 2 if missing else 0
+
+
+def _check_options(args: Values) -> None:
+    """Raise an :class:`ArchspecError` for options that have no effect together."""
+    for option in ("coverage", "check", *(("all", "changed") if args.costs else ())):
+        if args.names and option in args.given:
+            raise combined(f"--{option}", "names")
+    for option in ("specs", "json"):
+        if option in args.given and (args.costs or args.coverage or args.check):
+            message = f"--{option} is for the tensors of specs"
+            raise ArchspecError(message, help="leave out --costs, --coverage and --check")
+    check_samples(args)
+
+
+def _verified(args: Values) -> Verification:
+    from archspec.authoring.verify import Verification, telling, verify
+    from archspec.cli import release
+
+    with progress("verifying") as shown:
+        if args.changed == RELEASE and not (args.names or args.all) and release.is_another():
+            if "samples" in args.given:
+                message = "--samples has no effect with another version of transformers"
+                raise ArchspecError(message, help="leave out --samples")
+            done = telling(shown, 0)
+            report, lines = release.verify_release(args.seed, args.jobs, args.output, done, args.overwrite)
+            return Verification(report, listed=lines)
+        given = arguments("verify", args, besides=("changed", "jobs"))
+        changed = "HEAD" if args.changed == RELEASE else args.changed
+        return verify(**given, changed=changed, jobs=args.jobs, progress=shown)
+
+
+def _update_coverage(args: Values) -> int:
+    from archspec.authoring.verify import telling
+    from archspec.verifying import coverage
+
+    if args.check:
+        problems = coverage.stale()
+        for problem in problems:
+            print(problem)
+        return 1 if problems else 0
+    with progress("verifying") as shown:
+        wrong = coverage.update(args.samples, args.seed, args.jobs, telling(shown, 0), everything=args.all)
+    return 1 if wrong else 0
