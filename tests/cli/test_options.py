@@ -32,7 +32,7 @@ def parsed(verb: str, line: list[str]) -> dict[str, object] | None:
         found = vars(command_line.parser_of(verb).parse_args(line, Values()))
     except SystemExit:
         return None
-    given = {*found} - command_line._positionals(options)
+    given = {*found} - {option.name for option in options if option.positional}
     return {**command_line._defaults(options), **found, "given": given}
 
 
