@@ -1,7 +1,7 @@
-"""What the size of the library costs: loading all specs, compiling all formulas, a cold count among them.
+"""Measure how the number of specs affects loading, compiling formulas, and a cold count.
 
 `python benchmarks/bench_library.py [--share 0.25]` takes an eighth, a quarter, a half and all of the specs
-(or of a share of them, drawn with a fixed seed), each in a process of its own, and prints the time per spec
+(or of a share of them, drawn with a fixed seed), each in a new process, and prints the time per spec
 and per class against the smallest set: linear growth is a ratio near 1. Then it counts one config cold, in
 turn with all specs and with the twenty that a smaller library would hold: one that touches only what it needs
 takes the same time.

@@ -5,7 +5,7 @@
 drives headless Chromium on the page that web/ has built (`npm ci && npm run build` there), from a server on
 this machine, and prints medians, and ratios round by round. The floors that nothing can beat, in the same
 rounds: a page of one word, and Pyodide alone, which runs `1 + 1` in a worker; for knobs the same counts by
-archspec in this Python. Fails where a median misses its aim, or where a count is not archspec's.
+archspec in this Python. Fails if a median misses its goal, or a count differs from archspec's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def measured(rounds: int) -> Any:
     return json.loads(subprocess.run(command, cwd=WEB, check=True, stdout=subprocess.PIPE).stdout)
 
 
-def told(what: str, ms: float, ratio: float, floor: str, aim: int | None) -> bool:
+def report(what: str, ms: float, ratio: float, floor: str, aim: int | None) -> bool:
     """Prints a line; whether an aim is missed."""
     missed = aim is not None and ms >= aim
     said = "" if aim is None else f"   {'MISSES' if missed else 'keeps'} its aim of {aim:,} ms"
@@ -52,7 +52,7 @@ def visits(rounds: list[dict[str, float]]) -> list[bool]:
     missed = []
     for name, (what, floor, aim) in LINES.items():
         ratio = statistics.median(one[name] / one[floor] for one in rounds)
-        missed.append(told(what, medians[name], ratio, floor, aim))
+        missed.append(report(what, medians[name], ratio, floor, aim))
     return missed
 
 
@@ -69,7 +69,7 @@ def turns(name: str, field: str, params: list[int], ms: list[float]) -> bool:
         assert counts.params == shown, f"{name} at {field} = {value}: {counts.params:,}, the page {shown:,}"
     native = statistics.median(ours)
     median = statistics.median(ms)
-    return told(f"{name}, {field} turned", median, median / native, f"native {native:.1f} ms", TURN_MS)
+    return report(f"{name}, {field} turned", median, median / native, f"native {native:.1f} ms", TURN_MS)
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """How many of transformers' classes `archspec derive` drafts exactly, under verify with random configs.
 
-    python benchmarks/derive_rate.py --described --samples 20      # the types that have a spec: drafted anew,
-    without it python benchmarks/derive_rate.py --others --samples 10         # the types that have none
+    python benchmarks/derive_rate.py --described --samples 20      # the types that have a spec: drafted
+    without it python benchmarks/derive_rate.py --others --samples 10         # the types without a spec
     python benchmarks/derive_rate.py --others --classes 300        # types drawn by the seed, until there are
     so many classes python benchmarks/derive_rate.py --types bert gpt2             # some
 
@@ -35,7 +35,7 @@ class Task(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """How a class did, why, and the lines of its model type's draft; 0 where there is none."""
+    """The result of a class, the reason, and the lines of its model type's draft (0 if there is none)."""
 
     verdict: str
     cause: str = ""
@@ -47,7 +47,7 @@ class TooLong(BaseException):
 
 
 def in_time(task: Task) -> dict[str, Verdict]:
-    """What is measured of a model type; all its classes failed where that takes too long."""
+    """Measure a model type; if it takes too long, all its classes fail."""
     from archspec.deriving import mapped_classes
 
     def stop(*_: Any) -> None:
@@ -140,7 +140,7 @@ def verdict(task: Task, name: str, outcome: Any) -> Verdict:
 
 
 def buildable(task: Task, name: str, reason: str) -> Verdict:
-    """What is not read, or never compared, counts only where transformers builds it by default."""
+    """Count a class that was not read or compared only if transformers builds it by default."""
     from archspec.reference import Refused, Unavailable, transformers_rows
 
     try:
@@ -155,7 +155,7 @@ def buildable(task: Task, name: str, reason: str) -> Verdict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--described", action="store_true", help="the model types that have a spec")
-    parser.add_argument("--others", action="store_true", help="the model types that have none")
+    parser.add_argument("--others", action="store_true", help="the model types without a spec")
     parser.add_argument("--types", nargs="*", default=[], metavar="TYPE")
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)

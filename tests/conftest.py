@@ -37,18 +37,18 @@ settings.load_profile("default")
 
 
 class WithoutReference(importlib.abc.MetaPathFinder):
-    """Asked for torch or transformers, says that this tier has neither."""
+    """Blocks imports of torch and transformers in the fast tier."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name.partition(".")[0] in ("torch", "transformers"):
-            raise ModuleNotFoundError(f"the fast tier has no {name}: mark the test `reference`", name=name)
+            raise ModuleNotFoundError(f"the fast tier lacks {name}: mark the test `reference`", name=name)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if "not reference" in config.option.markexpr:
         sys.meta_path.insert(0, WithoutReference())
     else:
-        stand_in()  # before any test imports transformers, which asks once what there is
+        stand_in()  # before any test imports transformers, which looks for packages once
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -110,7 +110,7 @@ def says(tmp_path: Path) -> Callable[..., list[Row]]:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A folder of specs: a wrong one, a right one that extends it, and one that is not well formed."""
+    """A directory with three specs: one with an error, one that is correct, and one with a syntax error."""
     folder = tmp_path / "formulas"
     folder.mkdir()
     (tmp_path / "docs").mkdir()
@@ -132,7 +132,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """Spark itself, in this process and its JVM, once for all tests that are marked `spark`."""
+    """A Spark session for all tests marked `spark`."""
     from pyspark.sql import SparkSession
 
     settings = {
@@ -141,7 +141,7 @@ def spark() -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "1",
         "spark.ui.enabled": "false",
     }
-    with pytest.MonkeyPatch.context() as patch:  # pyspark asks whether there is a torch, and imports none
+    with pytest.MonkeyPatch.context() as patch:  # pyspark checks whether torch is installed
         finders = [finder for finder in sys.meta_path if not isinstance(finder, WithoutReference)]
         patch.setattr(sys, "meta_path", finders)
         session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()

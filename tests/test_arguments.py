@@ -1,4 +1,4 @@
-"""Public functions and methods take what they document; anything else ends in an ArchspecError with help."""
+"""Public functions and methods accept the documented arguments, and raise ArchspecError for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is built of the checkout is complete, and runs where nothing of the checkout is at hand."""
+"""The built distributions are complete, and run without the checkout."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Runs `python` with the wheel installed, in a folder of its own, and gives what it prints."""
+    """Return a function that runs Python with the wheel installed, in a new directory."""
     (wheel,) = built.glob("*.whl")
     target, elsewhere = tmp_path_factory.mktemp("target"), tmp_path_factory.mktemp("elsewhere")
     how = ["--no-deps", "--no-index", "--no-compile", "--quiet", "--target", str(target)]
@@ -65,7 +65,7 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
 
 
 def files(*folders: str) -> set[str]:
-    """The files of some folders of the checkout, but for what Python leaves there."""
+    """Return the files of directories of the checkout, without Python's caches."""
     paths = {path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()}
     return {path.relative_to(ROOT).as_posix() for path in paths if "__pycache__" not in path.parts}
 
@@ -103,7 +103,7 @@ def test_the_wheel_runs(installed: Callable[..., str]) -> None:
 
 
 def test_the_papers_agree() -> None:
-    """The licence and the version are the same wherever they are said."""
+    """All files state the same license and version."""
     cited = yaml.load((ROOT / "CITATION.cff").read_text(encoding="utf-8"), yaml.BaseLoader)
     assert {"cff-version", "message", "title", "authors"} <= cited.keys()
     assert (cited["license"], cited["version"]) == (PROJECT["license"], archspec.__version__)

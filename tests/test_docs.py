@@ -1,4 +1,4 @@
-"""The documentation shows what the commands print, and its links and Python examples work."""
+"""The documentation shows the current output of commands, and its links and Python examples work."""
 
 from __future__ import annotations
 

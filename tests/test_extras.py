@@ -1,4 +1,4 @@
-"""Where an optional package is missing, whatever asks for it says what to install."""
+"""If an optional package is missing, the error names the package to install."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRID = "archspec.sweep('GPT2Model', {'n_layer': [1, 2]})"
 LINE = "main(['sweep', 'GPT2Model', '--set', 'n_layer=1,2'"
 VERIFYING = [["verify", "BertModel"], ["verify", "--costs", "BertModel"], ["derive", "BertModel"]]
 IN_PYTHON = ["archspec.verify('BertModel')", "archspec.derive('BertModel', samples=1)"]
-ASKED = {  # packages that are missing -> what to install, and what asks for them
+ASKED = {  # missing packages -> the extra to install, and the calls that need it
     "numpy": (
         SWEEP,
         [GRID, "archspec.solve('GPT2Model', 'n_embd,n_layer,n_inner', params=1e8)", f"{LINE}])"],

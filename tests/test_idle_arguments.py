@@ -28,7 +28,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "solve": lambda **given: archspec.solve(LLAMA, params="1b", **given),
     "diff": lambda **given: archspec.diff(LLAMA, BERT, **given),
 }
-REFUSED: list[tuple[str, dict[str, Any], str]] = [  # what is given, and what of it has no effect
+REFUSED: list[tuple[str, dict[str, Any], str]] = [  # the arguments, and the message
     ("flops", {"tokens": 8, "encoder_tokens": 9}, "encoder_tokens"),
     ("cache", {"tokens": 8, "weights": "nf4"}, "weights"),
     ("memory", {"tokens": 8, "last": True}, "last"),

@@ -1,4 +1,4 @@
-"""Imports point one way, modules and functions stay short, and a count pays only for what it uses."""
+"""Imports go in one direction, modules and functions are short, and a count imports little."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_packages_stay_small() -> None:
 
 def test_tests_mirror_the_rooms() -> None:
     folders = {path.name for path in TESTS.iterdir() if list(path.glob("*.py"))}
-    assert folders <= {*order(), "tools"}, "tests of what crosses rooms stand beside the folders"
+    assert folders <= {*order(), "tools"}, "tests of several packages are in tests/ itself"
     modules = {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")}
     tried = {
         name_of(path).partition(".")[0] for path in MODULES if ">>> " in path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What `archspec` gives by name, and what its functions return, can be reached from it."""
+"""Public names, and the attributes of returned objects, are documented and listed."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_type_checkers_and_editors_see_the_same_names() -> None:
     assert homes == {name: home for home, names in archspec._HOMES.items() for name in names}
 
 
-def told(one: Any, name: str) -> bool:
-    """Whether a name is documented: by its own docstring, or as ``name`` in that of a class."""
+def is_documented(one: Any, name: str) -> bool:
+    """Return True if a name has a docstring, or is ``name`` in the docstring of its class."""
     own = getattr(getattr(type(one), name, None), "__doc__", None) or ""
     classes = " ".join(cls.__doc__ or "" for cls in type(one).__mro__)
     return f"``{name}``" in classes or bool(own and not own.startswith("Alias for field"))
@@ -52,7 +52,7 @@ def told(one: Any, name: str) -> bool:
 
 @pytest.fixture(scope="module")
 def shown() -> list[Any]:
-    """What users hold in their hands."""
+    """Return one object of each public kind."""
     model, grid = archspec.load("GPT2LMHeadModel"), archspec.sweep("GPT2Model", {"n_layer": [1, 2]})
     formulas = [model.formula, model.formula.by("component"), model.formula.leading()]
     costs = [model.flops(), model.cache(), model.memory(), model.training(), model.forward(), model.weights()]
@@ -64,8 +64,10 @@ def shown() -> list[Any]:
 
 
 def test_completion_shows_documented_names_alone(shown: list[Any]) -> None:
-    wrong = {type(one).__name__: [name for name in public(one) if not told(one, name)] for one in shown}
-    assert {name: names for name, names in wrong.items() if names} == {}
+    wrong = [
+        (type(one).__name__, name) for one in shown for name in public(one) if not is_documented(one, name)
+    ]
+    assert wrong == []
 
 
 def test_what_is_shown_can_be_looked_at(shown: list[Any]) -> None:
@@ -76,7 +78,7 @@ def test_what_is_shown_can_be_looked_at(shown: list[Any]) -> None:
 
 
 def test_no_module_is_called_as_a_public_name() -> None:
-    """`import archspec.sweeping.axes` puts a module in the place of the name: see docs/design.md."""
+    """`import archspec.sweeping.axes` would replace a function of that name: see docs/design.md."""
     modules = {path.stem for path in PACKAGE.iterdir()}
     assert {*archspec.__all__} & modules == set()
 

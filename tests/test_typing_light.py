@@ -1,4 +1,4 @@
-"""Records that compile nothing are what typing's NamedTuple makes."""
+"""typing_light.NamedTuple behaves like typing.NamedTuple."""
 
 from __future__ import annotations
 

@@ -21,6 +21,17 @@ AXIS = """    "images": Axis("number of images", 0),
 OPTION = '''    Option("verbose", "bool", "print more detail", ("flops", "cache"), default=False),
     Option("last", "bool"'''
 
+WEIGHT_FORMAT = """    "w6": {
+      "aliases": ["6bit"],
+      "quantizes": "linear layers",
+      "storage": "6 bits per element, a float32 scale per 64 elements",
+      "leaves": "embeddings, tied weights, the last module, output embeddings, fused experts",
+      "source": "a test",
+      "layout": {"bits": 6, "block": [1, 64], "scale_bytes": 4, "flat": true},
+      "scheme": {"classes": ["Linear", "Conv1D"]}
+    },
+    "nf4": {"""
+
 
 class Copy:
     """A copy of the tree, with one edit of one file."""
@@ -80,6 +91,12 @@ def option(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     return Copy(root, "archspec/tables/options.py", '    Option("last", "bool"', OPTION)
 
 
+@pytest.fixture(scope="module")
+def weight_format(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    root = tmp_path_factory.mktemp("weight_format")
+    return Copy(root, "formulas/weight_formats.json", '    "nf4": {', WEIGHT_FORMAT)
+
+
 def test_a_quantity_is_counted_everywhere(quantity: Copy) -> None:
     counts = json.loads(quantity.command("count", "GPT2Model", "--json"))
     assert counts["norm_params"] == 25 * 2 * 768  # 25 layer norms, a weight and a bias of 768 each
@@ -125,3 +142,21 @@ def test_an_option_is_there_for_its_verbs_alone(option: Copy) -> None:
         assert "--verbose" in option.command(verb, "--help")
         assert "verbose: 'bool' = False" in option.signature(f"Model.{verb}")
     assert "--verbose" not in option.command("memory", "--help")
+
+
+def test_a_weight_format_is_accepted_everywhere(weight_format: Copy) -> None:
+    matrices = 12 * 12 * 768 * 768  # 12 blocks with 12·d^2 each
+    stored = json.loads(weight_format.command("memory", "GPT2Model", "--weights", "6bit", "--json"))[
+        "weights"
+    ]
+    assert {"format": "w6", "elements": matrices, "bytes": matrices * 6 // 8 + matrices // 64 * 4} in stored
+    for verb in ("memory", "cache"):
+        assert ", w6, " in " ".join(weight_format.command(verb, "--help").split()), verb
+    error = weight_format.python(
+        "import archspec\n"
+        "try: archspec.load('gpt2').weights('int3')\n"
+        "except archspec.ArchspecError as error: print(error)"
+    )
+    assert ", w6, " in error
+    page = (ROOT / "web" / "src" / "costs" / "asked.ts").read_text(encoding="utf-8")
+    assert 'from "../../../formulas/weight_formats.json"' in page  # the page reads the table itself

@@ -1,4 +1,4 @@
-"""What a tensor adds to each quantity."""
+"""The term that a tensor adds to each quantity."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _closed_form(model_type: str, architecture: str, parts: bool) -> list[str]:
     try:
         formula = model.formula
     except ArchspecError as error:
-        return [*lines, f"There is no closed form: {_escape(error.problems[0].message)}.", ""]
+        return [*lines, f"No closed form: {_escape(error.problems[0].message)}.", ""]
     if len(mathml := formula.mathml()) > _LONGEST:
         lines += [f"The closed form is too long for a page: `archspec formula {architecture}` prints it."]
     else:
