@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
 
 from archspec.arguments import checked
 from archspec.configs.scope import Scope
 from archspec.costs.builder import Costed, build_costs
-from archspec.costs.forward import COUNT_HELP, sums, validation_gap
+from archspec.costs.forward import COUNT_HELP, validation_gap
 from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.parallel import Shares
 from archspec.costs.records import (
@@ -18,16 +19,16 @@ from archspec.costs.records import (
     Saved,
     Step,
     checkpointed,
-    inside,
     own_terms,
     training_axes,
+    walk,
 )
 from archspec.errors import ArchspecError
 from archspec.language.expression import Expression
 from archspec.specs.files import read_json
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
-from archspec.tree.tensors import joined, output_embeddings
+from archspec.tree.tensors import output_embeddings
 from archspec.typing_light import Any
 
 LOSSES = "losses.json"  # which `tools/from_transformers.py` writes
@@ -38,11 +39,12 @@ class StepActivations:
     """The activations of a training step by its spec, whether or not they were validated.
 
     They are the bytes that torch's saved_tensors_hooks see on a GPU at the end of the forward pass, each
-    storage once, without parameters, buffers and inputs, at the dropout of the config.
+    storage once, without parameters, buffers and inputs, at the dropout of the config. With the ``shares`` of
+    a rank they are those of the modules on it.
     """
 
-    def __init__(self, scope: Scope, architecture: str, step: Step) -> None:
-        self.scope, self.architecture, self.step = scope, architecture, step
+    def __init__(self, scope: Scope, architecture: str, step: Step, shares: Shares | None = None) -> None:
+        self.scope, self.architecture, self.step, self.shares = scope, architecture, step, shares
         built = build_costs(scope, architecture, training_axes(step))
         self.tree = built.root
         self.loss_bytes = int(loss_saved(built, self.tree, step.loss).nbytes) if step.loss else 0
@@ -55,67 +57,42 @@ class StepActivations:
     @cached_property
     def by_module(self) -> dict[str, int]:
         """Each module's own bytes, without those of modules inside, by its name in `named_modules()`."""
-        return sums(self.of_modules(self.step.checkpointing).items())
+        return self._by_module(self.step.checkpointing)
 
     @cached_property
     def recomputed_bytes(self) -> int:
         """Bytes of the largest layer while checkpointing recomputes it; they may include its input."""
-        layers = checkpointed(self.tree) if self.step.checkpointing else ()
-        return max((sum(self._saved(node, False, path).values()) for path, node in layers), default=0)
-
-    def of_modules(self, checkpointing: bool) -> dict[str, int]:
-        """Return each module's own bytes, also zeros; with checkpointing a layer saves its inputs only."""
-        return self._saved(self.tree, checkpointing)
-
-    def _saved(self, tree: Node, checkpointing: bool, prefix: str = "") -> dict[str, int]:
-        found: dict[str, int] = {}
-        for path, name, nbytes in _saves(tree, checkpointing, prefix):
-            if nbytes is None:
-                module = f"{path or self.architecture} ({name})"
-                raise ArchspecError(f"the activations of {module} are not supported", help=COUNT_HELP)
-            found[path] = found.get(path, 0) + int(nbytes)
-        return found
-
-
-class RankActivations:
-    """The activations of the first rank of a pipeline stage, from those of the whole model."""
-
-    def __init__(self, whole: StepActivations, shares: Shares) -> None:
-        self.whole, self.shares = whole, shares
-        self.nothing = StepActivations(whole.scope, whole.architecture, whole.step._replace(batch=0))
-
-    @property
-    def bytes(self) -> int:
-        """Bytes at the end of the forward pass, without those of the loss."""
-        return sum(self.by_module.values())
-
-    @cached_property
-    def by_module(self) -> dict[str, int]:
-        """Each module's own bytes, of the modules on the stage."""
-        return self._of_modules(self.whole.step.checkpointing)
-
-    @cached_property
-    def recomputed_bytes(self) -> int:
-        """Bytes of the largest layer of the stage while checkpointing recomputes it."""
-        if not self.whole.step.checkpointing:
+        if not self.step.checkpointing:
             return 0
-        layers = dict.fromkeys((f"{path}." for path, _ in checkpointed(self.whole.tree)), 0)
-        for path, nbytes in self._of_modules(False).items():
-            for layer in layers:
-                layers[layer] += nbytes if f"{path}.".startswith(layer) else 0
-        return max(layers.values(), default=0)
+        sizes = [(f"{path}.", nbytes) for path, nbytes in self._by_module(False).items()]
+        layers = [f"{path}." for path, _ in checkpointed(self.tree)]
+        return max((sum(n for path, n in sizes if path.startswith(layer)) for layer in layers), default=0)
 
-    def _of_modules(self, checkpointing: bool) -> dict[str, int]:
-        fixed = self.nothing.of_modules(checkpointing)
+    def _by_module(self, checkpointing: bool) -> dict[str, int]:
+        found, shares = self._saved(self.tree, checkpointing), self.shares
+        if shares is None:
+            return found
+        axes = training_axes(self.step._replace(batch=0))
+        fixed = self._saved(build_costs(self.scope, self.architecture, axes).root, checkpointing)
         return {
-            path: self.shares.kept(path, nbytes, fixed[path])
-            for path, nbytes in self.whole.of_modules(checkpointing).items()
-            if nbytes and self.shares.here(path)
+            path: shares.kept(path, nbytes, fixed.get(path, 0))
+            for path, nbytes in found.items()
+            if shares.here(path)
         }
+
+    def _saved(self, tree: Node, checkpointing: bool) -> dict[str, int]:
+        found = Counter[str]()
+        for path, node, _ in walk(tree, "activation_bytes", checkpointing):
+            for name, (nbytes,) in own_terms("activation_bytes", node, checkpointing):
+                if nbytes is None:
+                    module = f"{path or self.architecture} ({name})"
+                    raise ArchspecError(f"the activations of {module} are not supported", help=COUNT_HELP)
+                found[path] += int(nbytes)
+        return {path: nbytes for path, nbytes in found.items() if nbytes}
 
 
 @checked
-def called_activations(
+def validated_activations(
     scope: Scope,
     architecture: str,
     batch: int,
@@ -125,10 +102,9 @@ def called_activations(
     attention: str = "flash",
     checkpointing: bool = False,
 ) -> StepActivations:
-    """Return the validated activations of a training step that transformers can run.
+    """Return the activations of a training step that transformers can run, with the loss if it was validated.
 
-    ``attention`` is transformers' `eager` code, or a `flash` kernel. The loss is included if it was validated
-    for the class (``loss_bytes``).
+    ``attention`` is transformers' `eager` code, or a `flash` kernel.
 
     Errors: :class:`ArchspecError` for a class whose activations were not validated, and for a step that is
     too long.
@@ -141,10 +117,8 @@ def called_activations(
     for name, length, least in lengths:
         if type(length) is not int or length < least:
             raise ArchspecError(f"{name} is {length!r}", help=f"give an integer of at least {least}")
-    loss = loss_of(scope.spec.model_type, architecture) or ""
-    options: dict[str, Any] = {"dtype": dtype, "attention": attention, "checkpointing": checkpointing}
-    step = Step(batch, tokens, encoder_tokens=encoder_tokens or 0, loss=loss, **options)
-    spec = scope.spec
+    spec, loss = scope.spec, loss_of(scope.spec.model_type, architecture) or ""
+    step = Step(batch, tokens, encoder_tokens or 0, dtype, attention, checkpointing, loss)
     gap = validation_gap(scope, spec.library.costs(spec.model_type).activations_gap(architecture, step.kind))
     if gap is not None:
         what = f"the activations of {architecture} ({spec.model_type}) with {step.kind}"
@@ -161,18 +135,16 @@ def loss_of(model_type: str, architecture: str, ranks: str = WHOLE) -> str | Non
     >>> loss_of("llama", "LlamaForCausalLM"), loss_of("llama", "LlamaModel")
     ('causal_lm_loss', None)
     """
-    for name, types in read_json(LOSSES)["losses"].get(ranks, {}).items():
-        if architecture in types.get(model_type, ()):
-            return str(name)
-    return None
+    losses = read_json(LOSSES)["losses"].get(ranks, {})
+    return next((name for name, types in losses.items() if architecture in types.get(model_type, ())), None)
 
 
 def loss_gap(model_type: str, architecture: str, ranks: Iterable[str] = ()) -> str | None:
     """Return why the loss of a class is not counted, also on some kinds of ranks; None if it is."""
     if loss_of(model_type, architecture) is None:
         return f"not validated for {architecture}"
-    missing = [kind for kind in ranks if loss_of(model_type, architecture, kind) is None]
-    return f"not validated with {missing[0]} parallelism" if missing else None
+    missing = (kind for kind in ranks if loss_of(model_type, architecture, kind) is None)
+    return next((f"not validated with {kind} parallelism" for kind in missing), None)
 
 
 def loss_saved(builder: Costed, tree: Node, name: str) -> Saved:
@@ -195,18 +167,9 @@ def loss_saved(builder: Costed, tree: Node, name: str) -> Saved:
 
 def _vocabulary(tree: Node) -> Any:
     """Return the number of logits of each token: the rows of the output embeddings."""
-    paths = output_embeddings(tree)
+    paths, node = output_embeddings(tree), tree
     if len(paths) != 1:
         raise ArchspecError(f"the logits of {tree.cls} are not supported", help=COUNT_HELP)
-    node = tree
     for part in paths[0].split("."):
         node = node.children[part]
     return node.tensors[0].shape[0]
-
-
-def _saves(node: Node, checkpointing: bool, prefix: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield the path of every module, and each name and number of bytes that it saves."""
-    for name, (nbytes,) in own_terms("activation_bytes", node, checkpointing):
-        yield prefix, name, nbytes
-    for name, child in inside(node, "activation_bytes", checkpointing).items():
-        yield from _saves(child, checkpointing, joined(prefix, name))

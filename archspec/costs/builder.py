@@ -21,7 +21,7 @@ from archspec.costs.records import (
 )
 from archspec.language.domain import Exact
 from archspec.language.expression import Expression, Locals
-from archspec.specs.records import Body, Module
+from archspec.specs.records import Body, Module, Runs
 from archspec.tree.builder import Builder, keep
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
@@ -65,8 +65,7 @@ class Costed(Builder):
         if key is None or self.axes is None:
             return key
         known_by = self.domain.known_by
-        key = (key, tuple(map(known_by, self.axes.values())))
-        return key if self.layer_idx is None else (key, known_by(self.layer_idx))
+        return (key, tuple(map(known_by, self.axes.values()))), known_by(self.layer_idx)
 
     def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
         """Build one module; layers that read the same items at their indices share one node."""
@@ -101,11 +100,9 @@ class Costed(Builder):
         if name == "layer_idx" and frame.layer_idx is not None:
             self.layer_reads.append(_ITSELF)
             return frame.layer_idx
-        if name not in frame.axes:
-            return super().name(name, node)
         if name in _ENCODER_AXES:
             self.attends = self.reads_encoder = True
-        return frame.axes[name]
+        return frame.axes[name] if name in frame.axes else super().name(name, node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         found = self.scope.spec.library.contractions().get(name)
@@ -128,12 +125,10 @@ class Costed(Builder):
             self.layer_idx = item
 
     def _reads_layer_idx(self) -> bool:
-        if self.axes is None:
-            return False
         spec = self.frames[-1].scope.spec
-        if spec.model_type not in self.layered:
+        if self.axes is not None and spec.model_type not in self.layered:
             self.layered[spec.model_type] = spec.reads_layer_idx()
-        return self.layered[spec.model_type]
+        return self.axes is not None and self.layered[spec.model_type]
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         built = super().leaf(name, arguments, keywords, node)
@@ -148,40 +143,38 @@ class Costed(Builder):
         return built
 
     def child(self, name: str, inner: Body) -> Node | None:
-        """Build an attribute at the axes that `runs:` gives it."""
+        """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""
         frame = self.frames[-1]
-        runs = frame.runs.get(name)
-        if runs is None or frame.axes is None:
-            return self._replaced(name, super().child(name, inner))
+        runs = frame.runs.get(name) if frame.axes is not None else None
+        child = super().child(name, inner) if runs is None else self._run(inner, name, runs)
+        stated = frame.saves.get(name)
+        if stated is None or child is None:
+            return child
+        if not child.leaf:
+            self.fail(f"{name} is not a layer: write what it saves in its own module", stated.tree)
+        child = child.copy()
+        child.saves = [self.saved(name, stated)]
+        return child
+
+    def _run(self, inner: Body, name: str, runs: Runs) -> Node | None:
+        frame, attends = self.frames[-1], self.attends
         given = runs if isinstance(runs, dict) else {"tokens": runs}
-        if isinstance(runs, dict) and "tokens" in runs and runs["tokens"].text == "new_encoder_tokens":
-            self.encodes = True
-        attends = self.attends
+        if isinstance(runs, dict) and "tokens" in runs:
+            self.encodes |= runs["tokens"].text == "new_encoder_tokens"
         values = {axis: self.evaluate(value, frame.local) for axis, value in given.items()}
         positions, chosen = values.get("tokens"), values.pop("routed", None)
         idle = (self.keeps_empty or type(positions) is int) and positions == 0  # saves nothing, either
-        outer, self.axes = self.axes, None if idle else inner_axes(frame.axes, values)
+        outer, self.axes = self.axes, None if idle else inner_axes(frame.axes or {}, values)
         child = super().child(name, inner)
         if child is None:
             self.attends = attends
         elif self.axes is not None and child.cls in ("Parameter", "Buffer"):
             child.costs = weight_costs("Linear", child.tensors, self.axes)
+        self.axes = outer
         if chosen is not None and child is not None and (routed := child.routed) is not None:
             child = child.copy()
             child.computed = routed._replace(chosen=chosen)
-        self.axes = outer
-        return self._replaced(name, child)
-
-    def _replaced(self, name: str, child: Node | None) -> Node | None:
-        """Return an attribute with the bytes that the module's `saves:` gives for it."""
-        stated = self.frames[-1].saves.get(name)
-        if stated is None or child is None:
-            return child
-        if not child.leaf:
-            self.fail(f"{name} is not a layer: write what it saves in its own module", stated.tree)
-        other = child.copy()
-        other.saves = [self.saved(name, stated)]
-        return other
+        return child
 
     def saved(self, name: str, stated: Expression | None) -> Saved:
         """Return the bytes of one line of `saves:`."""
@@ -193,29 +186,20 @@ class Costed(Builder):
         """Add the costs of a module's own code."""
         if self.axes is None:
             return
-        attributes = module.body if isinstance(module.body, dict) else {}
-        own = [
-            self.saved(name, stated)
-            for name, stated in self.frames[-1].saves.items()
-            if name not in attributes
-        ]
-        kept = []
-        for result in [self.evaluate(op, self.frames[-1].local) for op in module.ops]:
-            if result is not None:
-                cost, cached, saved = result
-                built.costs = [*built.costs, cost]
-                built.saves = [*built.saves, saved] if trains(self.axes) else built.saves
-                kept += cached
+        frame, attributes = self.frames[-1], module.body if isinstance(module.body, dict) else {}
+        own = [self.saved(name, stated) for name, stated in frame.saves.items() if name not in attributes]
+        products = [self.evaluate(op, frame.local) for op in module.ops]
+        products = [found for found in products if found is not None]
+        built.costs = [*built.costs, *(cost for cost, _, _ in products)]
         if trains(self.axes):
-            built.saves = [*built.saves, *own]
+            built.saves = [*built.saves, *(saved for _, _, saved in products), *own]
         if built.cache is None or module.cache is None:
-            built.cache, built.reserved = None, []
+            built.cache = None
             return
         self.returns_cache |= module.returned
+        built.cache = [*built.cache, *(tensor for _, kept, _ in products for tensor in kept)]
         for state in cache_tensors(self, module.cache, "state"):
-            kept += [state._replace(allocation=one) for one in self.allocations]
-        built.cache = [*built.cache, *(tensor for tensor in kept if tensor.allocation == EXACT)]
-        built.reserved = [*built.reserved, *(tensor for tensor in kept if tensor.allocation != EXACT)]
+            built.cache += [state._replace(allocation=one) for one in self.allocations]
 
 
 class CostBuilder(Costed):
@@ -230,12 +214,12 @@ class CostBuilder(Costed):
     def serves(self, architecture: str, axes: Axes) -> bool:
         """Return True if the tree has the costs at some axes; a training step has those of its call."""
         known_by, lengths = self.domain.known_by, self.lengths
-
-        def is_equal(name: str) -> bool:
-            idle = name in _ENCODER_AXES and not self.attends
-            return name in lengths and (idle or known_by(lengths[name]) == known_by(axes[name]))
-
-        return self.architecture == architecture and all(map(is_equal, axes))
+        read = [name for name in axes if self.attends or name not in _ENCODER_AXES]
+        return (
+            self.architecture == architecture
+            and axes.keys() <= lengths.keys()
+            and all(known_by(lengths[name]) == known_by(axes[name]) for name in read)
+        )
 
 
 def build_costs(scope: Scope, architecture: str, axes: Axes) -> CostBuilder:
@@ -251,7 +235,5 @@ def build_costs(scope: Scope, architecture: str, axes: Axes) -> CostBuilder:
 
 def cost_facts(scope: Scope, architecture: str, call: Call) -> CostBuilder:
     """Return a builder of any call, for facts that do not depend on lengths; the call is built if needed."""
-    for known in scope.built:
-        if isinstance(known, CostBuilder) and known.architecture == architecture:
-            return known
-    return build_costs(scope, architecture, axes_of(call))
+    built = (one for one in scope.built if isinstance(one, CostBuilder) and one.architecture == architecture)
+    return next(built, None) or build_costs(scope, architecture, axes_of(call))

@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from fractions import Fraction
 
-from archspec.costs.forward import Forward, own_flops
-from archspec.costs.records import PRODUCTS
+from archspec.costs.forward import Forward
+from archspec.costs.records import PRODUCTS, own_terms, routed_share, walk
 from archspec.tree.builder import tree_of
 from archspec.tree.tensors import tensors
 from archspec.typing_light import Any, NamedTuple
@@ -32,11 +32,12 @@ def excess_of(call: Forward) -> Excess:
     lengths, attention = call.call, 0
     # By module, those of all layers together.
     computed, active, matrices = (defaultdict[str, Any](int) for _ in range(3))
-    for path, cost in own_flops(call.tree):
-        if cost.name in PRODUCTS:
-            computed[_INDEX.sub("*", path)] += cost.flops
-        else:
-            attention += cost.flops
+    for path, node, routed in walk(call.tree, "flops"):
+        for name, (flops,) in own_terms("flops", node):
+            if name in PRODUCTS:
+                computed[_INDEX.sub("*", path)] += routed_share(flops, routed)
+            else:
+                attention += routed_share(flops, routed)
     for tensor in tensors(tree_of(call.scope, call.architecture)):
         if tensor.kind == "parameter" and tensor.tied_to is None and tensor.embedding != "table":
             path = _INDEX.sub("*", tensor.name.rpartition(".")[0])
@@ -47,19 +48,16 @@ def excess_of(call: Forward) -> Excess:
         of_encoder = 2 * lengths.batch * lengths.new_encoder_tokens * matrices[name]
         tokens = lengths.new_encoder_tokens if of_encoder and computed[name] == of_encoder else lengths.tokens
         expected[name] = 2 * lengths.batch * tokens * active[name]
-    sought = attention + sum(expected.values())
-    ratio = Fraction(call.flops, sought) if sought else Fraction(1)
+    total = attention + sum(expected.values())
+    ratio = Fraction(call.flops, total) if total else Fraction(1)
     if ratio <= LIMIT:
         return Excess(ratio, None)
     worst = max(computed, key=lambda name: computed[name] - expected[name])
     reason = "uses weights of other modules"
     if once := 2 * lengths.batch * lengths.tokens * matrices[worst]:
         reason = f"uses its active weights {computed[worst] / once:,.6g} times for each token"
-    note = (
-        f"transformers' eager code computes {float(ratio):.3g} times 2 × active parameters × tokens plus "
-        f"attention, mostly because {worst} {reason}"
-    )
-    return Excess(ratio, note)
+    note = f"transformers' eager code computes {float(ratio):.3g} times 2 × active parameters × tokens plus "
+    return Excess(ratio, f"{note}attention, mostly because {worst} {reason}")
 
 
 def notes_of(call: Forward) -> list[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from functools import cached_property
 from math import prod
 
@@ -12,26 +11,12 @@ from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
-from archspec.costs.records import (
-    ALLOCATIONS,
-    EXACT,
-    PAGES,
-    STATIC,
-    Call,
-    Cost,
-    Kept,
-    axes_of,
-    inside,
-    routed_of,
-    routed_share,
-    total,
-)
+from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.values import here
 from archspec.tables.axes import AXES
-from archspec.tree.node import Node, Routed
-from archspec.tree.tensors import joined
+from archspec.tree.node import Node
 from archspec.typing_light import NamedTuple
 
 HELD = {  # further numbers, and the reference of their validation
@@ -82,8 +67,8 @@ class Forward:
         **named: int | None,
     ) -> None:
         self.scope, self.architecture, self.held = scope, architecture, held
-        given = {name: axis.default for name, axis in AXES.items()} | dict(zip(AXES, lengths, strict=False))
-        given |= named
+        given = {name: axis.default for name, axis in AXES.items()}
+        given |= dict(zip(AXES, lengths, strict=False)) | named
         for name, value in given.items():
             least = AXES[name].minimum if name in AXES else 0
             if value is not None and (type(here(value)) is not int or value < least):
@@ -94,25 +79,21 @@ class Forward:
         self.call = call
         self.built = build_costs(scope, architecture, axes_of(call))
         self.tree = self.built.root
-        self._check_lengths(given["encoder_tokens"])
+        check_encoder(self.built, architecture, given["encoder_tokens"])
+        self._check_call()
 
-    def _check_lengths(self, encoder_tokens: int | None) -> None:
-        """Errors: :class:`ArchspecError` for lengths that the architecture does not use, or lacks."""
-        name, built = self.architecture, self.built
-        check_encoder(built, name, encoder_tokens)
-        if built.encodes and self.scope.raw.get("is_encoder_decoder") is False:
-            raise ArchspecError(
-                f"{name} has an encoder and a decoder, but the config sets is_encoder_decoder to false",
-                help="costs include both: leave out is_encoder_decoder",
-            )
+    def _check_call(self) -> None:
+        """Errors: :class:`ArchspecError` for lengths that the architecture does not have."""
+        name, returned = self.architecture, self.built.returns_cache
+        if self.built.encodes and self.scope.raw.get("is_encoder_decoder") is False:
+            message = f"{name} has an encoder and a decoder, but the config sets is_encoder_decoder to false"
+            raise ArchspecError(message, help="costs include both: leave out is_encoder_decoder")
         if self.call.new_encoder_tokens > self.call.encoder_tokens:
-            raise ArchspecError(
-                "the call computes more encoder tokens than there are",
-                help="new_encoder_tokens is at most encoder_tokens",
-            )
-        if self.call.past and (built.returns_cache or not self.cache):
-            returned = "returns a KV cache, but its forward does not take one"
-            why = returned if built.returns_cache else "does not return a KV cache"
+            message = "the call computes more encoder tokens than there are"
+            raise ArchspecError(message, help="new_encoder_tokens is at most encoder_tokens")
+        if self.call.past and (returned or not self.cache):
+            why = "returns a KV cache, but its forward does not take one"
+            why = why if returned else "does not return a KV cache"
             raise ArchspecError(f"{name} {why}", help="leave out past: give all tokens at once")
 
     @cached_property
@@ -123,7 +104,7 @@ class Forward:
         >>> archspec.load("LlamaForCausalLM").forward(batch=1, tokens=1).flops
         13214679040
         """
-        return total(self.tree, "flops")
+        return sum(self.flops_by_module.values())
 
     @cached_property
     def masked_flops(self) -> int:
@@ -132,7 +113,7 @@ class Forward:
         Errors: :class:`ArchspecError` for a class that was not validated against transformers' masks.
         """
         self.check_held("masked")
-        return total(self.tree, "masked_flops")
+        return sum(by_module(self.tree, "masked_flops").values())
 
     @cached_property
     def training_flops(self) -> int:
@@ -144,7 +125,7 @@ class Forward:
         cache.
         """
         self.check_trained()
-        return total(self.tree, "training_flops")
+        return sum(self.step_flops_by_module.values())
 
     def check_trained(self) -> None:
         """Errors: those of :attr:`training_flops`."""
@@ -156,12 +137,12 @@ class Forward:
     @cached_property
     def flops_by_module(self) -> dict[str, int]:
         """Each module's own FLOPs, without those of modules inside, by its name in `named_modules()`."""
-        return sums((path, cost.flops) for path, cost in own_flops(self.tree))
+        return by_module(self.tree, "flops")
 
     @cached_property
     def step_flops_by_module(self) -> dict[str, int]:
         """Each module's own FLOPs with those of its gradients: see :attr:`training_flops`."""
-        return sums((path, cost.flops + cost.backward) for path, cost in own_flops(self.tree))
+        return by_module(self.tree, "training_flops")
 
     @cached_property
     def cache(self) -> list[CacheTensor]:
@@ -205,24 +186,12 @@ class Forward:
     def cache_bytes(self, dtype: str, allocation: str = EXACT) -> int:
         """Return the bytes of the KV cache after this call in a dtype; some states have a fixed dtype.
 
-        ``allocation``: `exact` is what transformers' DynamicCache holds; `static` what its StaticCache
-        reserves for as many tokens; `pages` what a serving engine reserves that gives all layers pages of 16
-        tokens, layers with a window in full length, too.
+        ``allocation``: `exact` is a DynamicCache of transformers; `static` is a StaticCache for as many
+        tokens; `pages` is a serving engine that gives all layers pages of 16 tokens, layers with a window in
+        full length, too.
         """
         kept = self.allocated(allocation)
         return sum(tensor.numel * dtype_bytes(tensor.dtype or dtype) for tensor in kept)
-
-
-def sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return the sums by name that are not zero.
-
-    >>> sums([("a", 1), ("b", 0), ("a", 2)])
-    {'a': 3}
-    """
-    found = Counter[str]()
-    for name, value in pairs:
-        found[name] += value
-    return {name: value for name, value in found.items() if value}
 
 
 def check_supported(scope: Scope, architecture: str, training: bool = False) -> None:
@@ -245,7 +214,7 @@ def validation_gap(scope: Scope, gap: str | None) -> str | None:
 
 
 def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | None) -> None:
-    """Errors: :class:`ArchspecError` for an encoder's sequence length that has no effect, or is missing."""
+    """Errors: :class:`ArchspecError` for a useless or missing sequence length of an encoder."""
     if encoder_tokens and not built.attends:
         message = f"encoder_tokens has no effect: {architecture} does not attend to an encoder"
         raise ArchspecError(message, help="leave out encoder_tokens")
@@ -259,32 +228,15 @@ def whole_pages(call: Call) -> Call:
     return call._replace(past=-(-call.context // _PAGE) * _PAGE - call.tokens)
 
 
-def own_flops(node: Node, prefix: str = "", routed: Routed | None = None) -> Iterator[tuple[str, Cost]]:
-    """Yield every product with the path of its module; of routed experts the computed ones count."""
-    own, children = routed_of(node), list(node.children.items())
-    routed = own or routed
-    if own is not None and len(children) == own.experts and children[0][1].children:
-        routed, children = None, children[: own.chosen]  # experts that have layers
-    for cost in node.costs:
-        yield prefix, Cost(cost.name, *(routed_share(number, routed) for number in cost[1:]))
-    for name, child in children:
-        is_parameter = child.cls in ("Parameter", "Buffer")
-        yield from own_flops(child, prefix if is_parameter else joined(prefix, name), routed)
-
-
-def kept_tensors(node: Node, prefix: str = "", allocation: str = EXACT) -> Iterator[tuple[str, Kept]]:
-    """Yield every tensor of the KV cache with the path of its module."""
-    for kept in (node.cache or ()) if allocation == EXACT else node.reserved:
-        if kept.allocation == allocation:
-            yield prefix, kept
-    for name, child in inside(node, "cache_elements").items():
-        yield from kept_tensors(child, joined(prefix, name), allocation)
+def kept_tensors(tree: Node, allocation: str) -> list[tuple[str, Kept]]:
+    """Return every tensor of the KV cache in an allocation, with the path of its module."""
+    found = [(path, kept) for path, node, _ in walk(tree, "cache_elements") for kept in node.cache or ()]
+    return [(path, kept) for path, kept in found if kept.allocation == allocation]
 
 
 def _cache_of(tree: Node, allocation: str) -> list[CacheTensor]:
     found: list[CacheTensor] = []
-    for path, kept in kept_tensors(tree, allocation=allocation):
+    for path, kept in kept_tensors(tree, allocation):
         layer = next((int(part) for part in path.split(".") if part.isdigit()), None)
-        tensor = CacheTensor(kept.name, layer, kept.kind, kept.shape, path, kept.dtype)
-        found += [tensor] * kept.times
+        found += [CacheTensor(kept.name, layer, kept.kind, kept.shape, path, kept.dtype)] * kept.times
     return found

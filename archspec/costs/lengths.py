@@ -5,13 +5,11 @@ A table of position embeddings limits the sequence length; rotary and relative p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from archspec.configs.scope import Scope
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_supported
 from archspec.costs.records import Call, Step
-from archspec.errors import ArchspecError, FormulaError
+from archspec.errors import ArchspecError
 from archspec.tree.builder import tree_of
 from archspec.tree.runnable import unrunnable
 from archspec.typing_light import Any
@@ -37,7 +35,7 @@ def usual_tokens(scope: Scope, past: int = 0) -> int:
     return max(1, min(USUAL_TOKENS, left))
 
 
-def called(scope: Scope, architecture: str, **lengths: Any) -> Forward:
+def forward_of(scope: Scope, architecture: str, **lengths: Any) -> Forward:
     """Return the costs of a call with the default number of tokens unless one is given.
 
     Errors: :class:`ArchspecError` for a class whose costs were not validated, for a config that transformers
@@ -48,18 +46,16 @@ def called(scope: Scope, architecture: str, **lengths: Any) -> Forward:
     if lengths.get("tokens") is None:
         lengths["tokens"] = usual_tokens(scope, lengths.get("past", 0))
     held = scope.spec.library.costs(scope.spec.model_type).held(architecture)
-    call = Forward(scope, architecture, held=held, **lengths)
-    check_lengths(scope, architecture, call.call)
-    return call
+    forward = Forward(scope, architecture, held=held, **lengths)
+    check_lengths(scope, architecture, forward.call)
+    return forward
 
 
 def check_runs(scope: Scope, architecture: str) -> None:
     """Errors: :class:`ArchspecError` for a config that transformers builds and cannot run."""
-    if next(unrunnable(scope, architecture), None) is None:
-        return
-    problem = next(unrunnable(scope, architecture, tree_of(scope, architecture)), None)
-    if problem is not None:
-        raise ArchspecError(problem)
+    if next(unrunnable(scope, architecture), None) is not None:
+        for problem in unrunnable(scope, architecture, tree_of(scope, architecture)):
+            raise ArchspecError(problem)
 
 
 def positions(scope: Scope, axis: str) -> Any:
@@ -90,9 +86,3 @@ def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
         if most is not None and length > most:
             message = f"{subject} supports at most {most:,} tokens, and this call has {length:,}"
             raise ArchspecError(message, help=f"{what} at most {most:,}: {scope.spec.max_length[axis].text}")
-
-
-def check_lengthless(quantity: str, lengths: Mapping[str, Any]) -> None:
-    """Errors: :class:`FormulaError` for a length, on which the quantity does not depend."""
-    for name in lengths:
-        raise FormulaError(f"{name} has no effect on {quantity}", help=f"leave out {name}")

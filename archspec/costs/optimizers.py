@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import prod
 
 from archspec.costs.parallel import Part, Ranks
-from archspec.costs.records import Row
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.formats.dtypes import dtype_bytes
 from archspec.specs.files import read_json
@@ -26,6 +25,16 @@ _LAYER = re.compile(r"(.*\.(?:layers|blocks)\.\d+|.*?\.\d+)\.")  # a module in a
 _BY_TENSOR = ("blocks", "rows and columns", "scalar")  # states without one element for each parameter
 _BLOCK, _SMALL, _TABLE = 256, 4096, 256 * 4  # of bitsandbytes: elements a scale, elements in float32, levels
 _FLOAT = 4
+
+
+class Row(NamedTuple):
+    """One row of a rank's training memory, sharded over ``shared_by`` data-parallel ranks."""
+
+    name: str
+    dtype: str
+    elements: int | None
+    shared_by: int
+    bytes: int
 
 
 class Optimizer(NamedTuple):
@@ -86,10 +95,10 @@ class States(NamedTuple):
     ranks: Ranks
     zero: int
 
-    def rows(self, parts: list[Part]) -> dict[str, Row]:
-        """Return rows of weights, gradients and states by their names, of the parts of a rank."""
+    def rows(self, parts: list[Part]) -> list[Row]:
+        """Return rows of weights, gradients and states, of the parts of a rank."""
         optimizer, trained = self.optimizer, [part for part in parts if part.tensor.trainable]
-        found = [*self._typed_rows("weights", _WEIGHTS, parts, "weights")]
+        found = self._typed_rows("weights", _WEIGHTS, parts, "weights")
         found += self._typed_rows("gradients", optimizer.gradients, trained, "gradients")
         if optimizer.copy is not None and dtype_bytes(optimizer.copy) > dtype_bytes(self.dtype):
             narrow = [part for part in trained if part.tensor.name not in self.float32]
@@ -100,30 +109,29 @@ class States(NamedTuple):
             else:
                 size = _state_bytes(kind, [part.tensor for part in trained])
                 found.append(Row(state, kind, None, 1, size))
-        return {row.name: row for row in found}
+        return found
 
     def gathered(self, parts: list[Part]) -> list[Row]:
         """Return the largest layer, or module outside of layers, that ZeRO's stage 3 gathers."""
         if self.zero < len(STAGES) or self.ranks.data == 1:
             return []
         alone = self.ranks.data * self.ranks.tensor == self.ranks.expert  # each expert is on one rank
-        whole = [one for one in parts if not (one.expert and alone)]
+        sizes = {part.tensor.name: part.numel for part in parts if not (part.expert and alone)}
         wide, narrow = dtype_bytes("float32"), dtype_bytes(self.dtype)
-        sizes = [(one.numel, wide if one.tensor.name in self.float32 else narrow) for one in whole]
-        names = [one.tensor.name for one in whole]
-        most = _largest_unit(zip(names, (numel for numel, _ in sizes), strict=True))
-        nbytes = _largest_unit(zip(names, (numel * each for numel, each in sizes), strict=True))
-        return [Row("gathered weights", self.dtype, most, 1, nbytes)]
+        nbytes = {name: size * (wide if name in self.float32 else narrow) for name, size in sizes.items()}
+        largest, most = _largest_unit(sizes.items()), _largest_unit(nbytes.items())
+        return [Row("gathered weights", self.dtype, largest, 1, most)]
 
-    def _typed_rows(self, name: str, dtype: str, parts: list[Part], kind: str) -> Iterator[Row]:
-        """Yield one row, and a second one if the dtype is that of the weights and some stay in float32."""
+    def _typed_rows(self, name: str, dtype: str, parts: list[Part], kind: str) -> list[Row]:
+        """Return one row, and a second one if the dtype is that of the weights and some stay in float32."""
         kept = [part for part in parts if part.tensor.name in self.float32]
         if dtype != _WEIGHTS or not kept:
-            yield self._row(name, self.dtype if dtype == _WEIGHTS else dtype, parts, kind)
-            return
+            return [self._row(name, self.dtype if dtype == _WEIGHTS else dtype, parts, kind)]
         others = [part for part in parts if part.tensor.name not in self.float32]
-        yield self._row(name, self.dtype, others, kind)
-        yield self._row(f"{name}{KEPT}", "float32", kept, kind)
+        return [
+            self._row(name, self.dtype, others, kind),
+            self._row(f"{name}{KEPT}", "float32", kept, kind),
+        ]
 
     def _row(self, name: str, dtype: str, parts: list[Part], kind: str) -> Row:
         """Return a row of a rank's share; each expert is sharded over fewer ranks."""

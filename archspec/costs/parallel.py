@@ -32,8 +32,7 @@ _CUTS = {  # style -> the size that is cut, of a matrix and of a vector
     "embedding_colwise": (1, 1),
     "grouped_gemm": (0, 0),
 }
-_EXPERTS = "grouped_gemm"  # whole experts
-_PACKED = {"packed_colwise": 2, "packed_rowwise": 2}  # in how many pieces, each of which is cut
+_EQUAL_PIECES = {"packed_colwise": 2, "packed_rowwise": 2, "grouped_gemm": 1}  # in each part, all of one size
 _ATTENTION = re.compile(r"attn|attention")  # in names of modules, whose parts are whole heads
 _ON_COLUMNS = ("rowwise", "replicated_with_grad_allreduce")  # layers whose input is a rank's columns
 _STATES = "its weights, gradients and optimizer states are supported"
@@ -85,8 +84,7 @@ def stages(scope: Scope, architecture: str, tensors: list[Tensor], ranks: Ranks)
 
     Errors: :class:`ArchspecError` for ranks that were not validated, or sizes that do not divide.
     """
-    if not ranks.whole:
-        check_ranks(scope.spec.model_type, architecture, ranks)
+    check_ranks(scope.spec.model_type, architecture, ranks)
     tree = tree_of(scope, architecture)
     return [parts(tree, tensors, ranks._replace(stage=stage)) for stage in range(ranks.pipeline)]
 
@@ -96,20 +94,16 @@ def parts(tree: Node, tensors: list[Tensor], ranks: Ranks) -> list[Part]:
 
     Errors: :class:`ArchspecError` if transformers lacks such a plan, or if it does not fit the sizes.
     """
-    plan = _usable(tree, ranks) if ranks.cut else Plan({}, {})
-    layers = _Stages(tree, ranks.pipeline) if ranks.pipeline > 1 else None
-    return [
-        _part(tensor, plan, ranks)
-        for tensor in tensors
-        if tensor.kind == "parameter" and not tensor.tied_to
-        if layers is None or layers.holds(tensor.name, ranks.stage)
-    ]
+    plan, stage = _plan(tree, ranks), _Stage(tree, ranks)
+    unique = [tensor for tensor in tensors if tensor.kind == "parameter" and not tensor.tied_to]
+    return [_part(tensor, plan, ranks) for tensor in unique if stage.has(tensor.name)]
 
 
 def check_ranks(model_type: str, architecture: str, ranks: Ranks, what: str = "") -> None:
     """Errors: :class:`ArchspecError` for a class, or for costs of its step, not validated on such ranks."""
-    kinds = [kind for kind in KINDS if getattr(ranks, kind) > 1 and (kind, what) != ("pipeline", "FLOPs")]
-    for kind in kinds:
+    for kind in KINDS:
+        if getattr(ranks, kind) == 1 or (kind, what) == ("pipeline", "FLOPs"):
+            continue
         held = read_json(PLANS)["held"].get(f"{kind} {what}".strip(), {})
         if architecture not in held.get(model_type, ()):
             costs = "FLOPs" if what == "FLOPs" else f"activations ({what})"
@@ -118,8 +112,12 @@ def check_ranks(model_type: str, architecture: str, ranks: Ranks, what: str = ""
             raise ArchspecError(f"{name} not supported for {architecture} ({model_type})", help=help_)
 
 
-def _usable(tree: Node, ranks: Ranks) -> Plan:
-    tensor, expert = _whole_plan(tree, "", ranks.tensor)
+def _plan(tree: Node, ranks: Ranks) -> Plan:
+    if not ranks.cut:
+        return Plan({}, {})
+    found = Plan({}, {})
+    _add_plans(tree, "", ranks.tensor, found)
+    tensor, expert = found
     if ranks.expert == 1:
         expert = {}
     elif ranks.pipeline > 1:
@@ -128,11 +126,9 @@ def _usable(tree: Node, ranks: Ranks) -> Plan:
     elif "ep_dispatch_experts" not in expert.values():
         raise ArchspecError(f"transformers does not have an expert-parallel plan for {tree.cls}")
     elif ranks.expert % ranks.tensor or (ranks.data * ranks.tensor) % ranks.expert:
-        message = (
-            f"expert_parallel={ranks.expert} does not fit {ranks.data} data × {ranks.tensor} tensor ranks"
-        )
+        given = f"{ranks.data} data × {ranks.tensor} tensor ranks"
         help_ = "it must divide data × tensor ranks, and be a multiple of tensor_parallel"
-        raise ArchspecError(message, help=help_)
+        raise ArchspecError(f"expert_parallel={ranks.expert} does not fit {given}", help=help_)
     if ranks.tensor == 1:
         return Plan({}, expert)
     if not any("*" in name for name in tensor):
@@ -141,23 +137,19 @@ def _usable(tree: Node, ranks: Ranks) -> Plan:
     return Plan({name: style for name, style in tensor.items() if not routed.fullmatch(name)}, expert)
 
 
-def _whole_plan(node: Node, prefix: str, ranks: int) -> Plan:
-    """Return the plan of a class with those of models inside, empty without a plan."""
-    plan = Plan({}, {})
-    own = read_json(PLANS)["plans"].get(node.cls)
-    if own is None:
-        return plan
+def _add_plans(node: Node, path: str, ranks: int, found: Plan) -> None:
+    """Add the plan of a class, and those of models inside."""
+    if (own := read_json(PLANS)["plans"].get(node.cls)) is None:
+        return
     if any(style == "colwise" and _ATTENTION.search(name) for name, style in own[0].items()):
         for name in ("num_attention_heads", "num_key_value_heads"):  # transformers refuses parts of heads
             heads = node.scope.get(name) if node.scope is not None and node.scope.has(name) else None
             if type(heads) is int and heads % ranks:
                 raise ArchspecError(f"tensor_parallel={ranks} does not divide {heads} {name}")
-    for found, kind in zip(plan, own, strict=True):
-        found.update({joined(prefix, name): style for name, style in kind.items()})
+    for styles, added in zip(found, own, strict=True):
+        styles.update({joined(path, name): style for name, style in added.items()})
     for name, child in node.children.items():
-        for found, kind in zip(plan, _whole_plan(child, joined(prefix, name), ranks), strict=True):
-            found.update(kind)
-    return plan
+        _add_plans(child, joined(path, name), ranks, found)
 
 
 def _part(tensor: Tensor, plan: Plan, ranks: Ranks) -> Part:
@@ -178,42 +170,42 @@ def _cut(tensor: Tensor, style: str, ranks: int) -> tuple[int, ...]:
     axis = of_vector if len(tensor.shape) == 1 else of_matrix
     if axis is None:
         return tensor.shape
-    shape = [*tensor.shape]
-    pieces = ranks * _PACKED.get(style, 1)
-    if shape[axis] % pieces and (style in _PACKED or style == _EXPERTS):
+    shape, pieces = [*tensor.shape], ranks * _EQUAL_PIECES.get(style, 1)
+    if style in _EQUAL_PIECES and shape[axis] % pieces:
         raise ArchspecError(f"{tensor.name}: {shape[axis]} cannot be cut into {pieces} equal parts")
     shape[axis] = -(-shape[axis] // ranks)
     return tuple(shape)
 
 
-class _Stages:
-    """The layers of each pipeline stage in transformers; the first stages take the remainder."""
+class _Stage:
+    """The modules of one pipeline stage in transformers; the first stages take the remainder of layers."""
 
-    def __init__(self, tree: Node, stages: int) -> None:
+    def __init__(self, tree: Node, ranks: Ranks) -> None:
+        self.last, self.stage = ranks.pipeline - 1, ranks.stage
+        if not self.last:
+            return
         self.prefix = next((name for name, child in tree.children.items() if "layers" in child.children), "")
         if not self.prefix or "lm_head" not in tree.children:
             raise ArchspecError(f"pipeline_parallel: {tree.cls} does not have layers and an lm_head")
-        self.last = stages - 1
-        self.layers = len(tree.children[self.prefix].children["layers"].children)
-        if self.layers < stages:
-            raise ArchspecError(f"{self.layers} layers do not fill {stages} stages")
+        layers = len(tree.children[self.prefix].children["layers"].children)
+        if layers < ranks.pipeline:
+            raise ArchspecError(f"{layers} layers do not fill {ranks.pipeline} stages")
+        each, remainder = divmod(layers, ranks.pipeline)  # PipelineStage.layer_range_for_rank
+        first = self.stage * each + min(self.stage, remainder)
+        self.layers = range(first, first + each + (self.stage < remainder))
         scope = tree.scope  # transformers goes by the config, whatever the class ties
         self.tied = scope is not None and scope.has(_TIED) and bool(scope.get(_TIED))
 
-    def holds(self, name: str, stage: int) -> bool:
-        """Return True if a stage has a module or a tensor."""
+    def has(self, name: str) -> bool:
+        """Return True if the stage has a module or a tensor."""
         path = name.split(".")
-        if path[0] == "lm_head":
-            return stage == self.last
-        if path[0] != self.prefix or len(path) == 1:
+        if not self.last or (path[0] != "lm_head" and (path[0] != self.prefix or len(path) == 1)):
             return True
+        if path[0] == "lm_head" or path[1] == "norm":
+            return self.stage == self.last
         if path[1] == "embed_tokens":
-            return stage == 0 or (self.tied and stage == self.last)
-        if path[1] == "layers":
-            each, remainder = divmod(self.layers, self.last + 1)  # PipelineStage.layer_range_for_rank
-            first = stage * each + min(stage, remainder)
-            return first <= int(path[2]) < first + each + (stage < remainder)
-        return path[1] != "norm" or stage == self.last
+            return self.stage == 0 or (self.tied and self.stage == self.last)
+        return path[1] != "layers" or int(path[2]) in self.layers
 
 
 class Shares:
@@ -230,8 +222,7 @@ class Shares:
             message = "FLOPs and activations of expert-parallel ranks are not supported"
             raise ArchspecError(message, help=_STATES)
         self.ranks, self.shapes = ranks, {tensor.name: tensor for tensor in tensors}
-        self.plan = _usable(tree, ranks).tensor if ranks.tensor > 1 else {}
-        self.layers = _Stages(tree, ranks.pipeline) if ranks.pipeline > 1 else None
+        self.plan, self.here = _plan(tree, ranks).tensor, _Stage(tree, ranks).has
         self.inner = {name.rpartition(".")[0] for name, style in self.plan.items() if style == "rowwise"}
         for tensor in tensors:
             style = self.plan.get(_pattern(tensor.name).rpartition(".")[0], "")
@@ -239,10 +230,6 @@ class Shares:
                 own = prod(_cut(tensor, style, ranks.tensor))
                 if own * ranks.tensor != tensor.numel and own != tensor.numel:
                     raise ArchspecError(f"{tensor.name} cannot be cut into equal parts", help=_STATES)
-
-    def here(self, path: str) -> bool:
-        """Return True if a module is on the stage."""
-        return self.layers is None or self.layers.holds(path, self.ranks.stage)
 
     def kept(self, path: str, nbytes: int, fixed: int) -> int:
         """Return a rank's share of the bytes that a module saves; ``fixed`` bytes are not sharded."""

@@ -23,25 +23,25 @@ _CACHE_LENGTHS = {  # the key that transformers' cache reads for a layer, by its
 
 def contraction(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Any:
     """Return the cost, cache tensors and saved bytes of a product, or bytes for an entry without FLOPs."""
-    outer = builder.frames[-1]
-    given = _arguments(builder, found, node, local)
+    outer, given = builder.frames[-1], _arguments(builder, found, node, local)
     if found.cache:
         _check_cache_keys(outer.scope)
-    frame = _frame(outer, found, given, axes_here(builder))
+    defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
+    frame = Frame(outer.scope, dict(given), {**defaults, **found.where})
+    frame.axes, frame.layer_idx = axes_here(builder), outer.layer_idx
     builder.frames.append(frame)
     try:
         for condition in found.require:
             if not builder.truth(builder.evaluate(condition, frame.local), condition.tree):
                 builder.fail(f"{found.name} is supported only if `{condition.text}`", node)
         if found.flops is None:
-            assert found.saves is not None  # lint checks the file
-            return _saved_bytes(builder, found.saves, node)
+            return _saved_bytes(builder, found, node)
         cost = _cost(builder, found, found.flops)
         saved = builder.saved(found.name, found.saves) if trains(frame.axes) else None
         kind = builder.evaluate(found.kind, frame.local) if found.kind is not None else "state"
         kept = list(cache_tensors(builder, found.cache, kind))
         for allocation in builder.allocations[1:] if found.cache else ():
-            builder.frames[-1] = _frame(outer, found, given, {**axes_here(builder), "allocation": allocation})
+            frame.local, frame.axes = dict(given), {**frame.axes, "allocation": allocation}
             kept += cache_tensors(builder, found.cache, kind)
     finally:
         builder.frames.pop()
@@ -67,13 +67,6 @@ def cache_tensors(builder: Costed, shapes: Mapping[str, Expression], kind: str) 
             yield Kept(name, kind, tuple(sizes), axes["times"], dtype, axes["allocation"])
 
 
-def _frame(outer: Frame, found: Contraction, given: Locals, axes: Axes) -> Frame:
-    defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
-    frame = Frame(outer.scope, dict(given), {**defaults, **found.where})
-    frame.axes, frame.layer_idx = axes, outer.layer_idx
-    return frame
-
-
 def _arguments(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Locals:
     given = dict(zip(found.parameters, (builder.visit(one, local) for one in node.args), strict=False))
     given |= {str(keyword.arg): builder.visit(keyword.value, local) for keyword in node.keywords}
@@ -87,11 +80,11 @@ def _arguments(builder: Costed, found: Contraction, node: ast.Call, local: Local
     return given
 
 
-def _saved_bytes(builder: Costed, saves: Expression, node: ast.Call) -> Any:
+def _saved_bytes(builder: Costed, found: Contraction, node: ast.Call) -> Any:
     """Return the bytes that autograd saves. Errors: EvaluationError for an unknown activation function."""
     given = builder.frames[-1].local
     try:
-        return builder.evaluate(saves, given)
+        return builder.evaluate(found.saves, given)
     except EvaluationError as error:
         if "[kind]" not in str(error.message):
             raise

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
 from archspec.specs.torch_layers import Leaf
-from archspec.tables.axes import axes_of as axes_of_verb
 from archspec.tables.quantities import COSTS, Term
 from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import joined
@@ -56,10 +56,10 @@ class Call(NamedTuple):
 
     def at(self, lengths: dict[str, int]) -> Call:
         """Replace some lengths; `new_encoder_tokens` follows them if it has its default."""
-        there = self._replace(**lengths)
+        found = self._replace(**lengths)
         if "new_encoder_tokens" in lengths or self.new_encoder_tokens != self.default_new_encoder_tokens:
-            return there
-        return there._replace(new_encoder_tokens=there.default_new_encoder_tokens)
+            return found
+        return found._replace(new_encoder_tokens=found.default_new_encoder_tokens)
 
 
 class Step(NamedTuple):
@@ -86,27 +86,16 @@ class Step(NamedTuple):
 
     def lengths(self) -> dict[str, int]:
         """Return the lengths by the names of their axes."""
-        return {name: getattr(self, name) for name in axes_of_verb("training")}
+        return {"batch": self.batch, "tokens": self.tokens, "encoder_tokens": self.encoder_tokens}
 
-    def at(self, lengths: dict[str, int]) -> Step:
-        """Replace some lengths."""
-        given: dict[str, Any] = {name: value for name, value in lengths.items() if name in self.lengths()}
-        return self._replace(**given)
+    def at(self, lengths: dict[str, Any]) -> Step:
+        """Replace some lengths; those that a training step does not have are ignored."""
+        return self._replace(**{name: value for name, value in lengths.items() if name in self.lengths()})
 
     @property
     def kind(self) -> str:
         """The key of this kind of training in formulas/costs.json."""
         return f"{self.attention} checkpointing" if self.checkpointing else self.attention
-
-
-class Row(NamedTuple):
-    """One row of a rank's training memory, sharded over ``shared_by`` data-parallel ranks."""
-
-    name: str
-    dtype: str
-    elements: int | None
-    shared_by: int
-    bytes: int
 
 
 class Cost(NamedTuple):
@@ -175,9 +164,7 @@ def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
     """Return the products of a layer: 2 FLOPs for each element of its weight and each token."""
     if layer not in PRODUCTS:
         return []
-    once = 2 * axes["batch"] * axes["tokens"]
-    for size in tensors[0].shape:
-        once = once * size
+    once = prod(tensors[0].shape, start=2 * axes["batch"] * axes["tokens"])
     flops = once * axes["times"]
     return [Cost(layer, flops, flops, once * axes["trained"] * axes["backward"])]
 
@@ -190,15 +177,13 @@ def layer_saves(layer: str, tensors: list[Leaf], axes: Axes) -> list[Saved]:
     """
     if layer in _SAVE_NOTHING:
         return []
-    positions = axes["times"] * axes["batch"] * axes["tokens"]
-    element = axes["element_bytes"]
+    positions, element = axes["times"] * axes["batch"] * axes["tokens"], axes["element_bytes"]
     if layer in OUTPUT_SIZES:
         return [Saved(layer, element * positions * tensors[0].shape[1 - OUTPUT_SIZES[layer]])]
     if layer == "LayerNorm" and tensors:
         return [Saved(layer, positions * (element * tensors[0].shape[0] + 2 * _STATISTIC))]
     if layer == "RMSNorm" and tensors:
-        width = tensors[0].shape[0]
-        return [Saved(layer, positions * ((_STATISTIC + element) * width + _STATISTIC))]
+        return [Saved(layer, positions * ((_STATISTIC + element) * tensors[0].shape[0] + _STATISTIC))]
     return [Saved(layer, None)]
 
 
@@ -207,8 +192,8 @@ def own_terms(quantity: str, node: Node, checkpointing: bool = False) -> list[Te
     found = COSTS[quantity].node_terms(node)
     if quantity != "activation_bytes":
         return found
-    again = checkpointing and is_checkpointed(node)
-    return [term for term in found if (term[0] == _CHECKPOINT) == again]
+    recomputed = checkpointing and is_checkpointed(node)
+    return [term for term in found if (term[0] == _CHECKPOINT) == recomputed]
 
 
 def inside(node: Node, quantity: str, checkpointing: bool = False) -> dict[str, Node]:
@@ -220,15 +205,34 @@ def inside(node: Node, quantity: str, checkpointing: bool = False) -> dict[str, 
     return node.children
 
 
-def total(node: Node, quantity: str, known: dict[int, int] | None = None) -> int:
-    """Return the FLOPs of a module and of all inside it; a shared node is visited once."""
-    known = {} if known is None else known
-    if id(node) not in known:
-        own = sum(prod(sizes) for _, sizes in own_terms(quantity, node))
-        children = inside(node, quantity).values()
-        whole = int(own) + sum(total(child, quantity, known) for child in children)
-        known[id(node)] = routed_share(whole, routed_of(node))
-    return known[id(node)]
+Visit = tuple[str, Node, Routed | None]  # a path, the module there, the experts that it is a part of
+
+
+def walk(
+    node: Node, quantity: str, checkpointing: bool = False, path: str = "", routed: Routed | None = None
+) -> Iterator[Visit]:
+    """Yield every module whose terms count; a parameter has the path of its module.
+
+    Experts that are stored in one tensor come with the number of them that is computed. Of experts that are
+    modules only the computed ones are visited.
+    """
+    own, children = routed_of(node), list(inside(node, quantity, checkpointing).items())
+    routed = own or routed
+    is_list = own is not None and len(children) == own.experts and children[0][1].children
+    if own is not None and is_list and COSTS[quantity].active:
+        routed, children = Routed(1, 1), children[: own.chosen]
+    yield path, node, routed
+    for name, child in children:
+        is_parameter = child.cls in ("Parameter", "Buffer")
+        yield from walk(child, quantity, checkpointing, path if is_parameter else joined(path, name), routed)
+
+
+def by_module(node: Node, quantity: str) -> dict[str, int]:
+    """Return the FLOPs of each module, without those of modules inside, by its path; zeros are left out."""
+    found = Counter[str]()
+    for path, one, routed in walk(node, quantity):
+        found[path] += sum(routed_share(prod(sizes), routed) for _, sizes in own_terms(quantity, one))
+    return {path: flops for path, flops in found.items() if flops}
 
 
 def routed_of(node: Node) -> Routed | None:
@@ -248,10 +252,7 @@ def is_checkpointed(node: Node) -> bool:
     return any(saved.name == _CHECKPOINT for saved in node.saves)
 
 
-def checkpointed(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Yield the layers that checkpointing recomputes, with their paths."""
-    if is_checkpointed(node):
-        yield prefix, node
-        return
-    for name, child in node.children.items():
-        yield from checkpointed(child, joined(prefix, name))
+def checkpointed(node: Node) -> list[tuple[str, Node]]:
+    """Return the layers that checkpointing recomputes, with their paths."""
+    visits = walk(node, "activation_bytes", checkpointing=True)
+    return [(path, one) for path, one, _ in visits if is_checkpointed(one)]

@@ -7,20 +7,13 @@ from functools import cached_property
 
 from archspec.arguments import checked
 from archspec.configs.scope import Scope
-from archspec.costs.activations import (
-    PIPELINE,
-    TENSOR,
-    RankActivations,
-    StepActivations,
-    called_activations,
-    loss_gap,
-)
+from archspec.costs.activations import PIPELINE, TENSOR, StepActivations, loss_gap, validated_activations
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_encoder, check_supported
 from archspec.costs.lengths import check_lengths, check_runs
-from archspec.costs.optimizers import KEPT, STAGES, States, check_zero, optimizer_named
-from archspec.costs.parallel import Ranks, Shares, check_ranks, stages
-from archspec.costs.records import KERNELS, Row, Step, checkpointed, total
+from archspec.costs.optimizers import KEPT, STAGES, Row, States, check_zero, optimizer_named
+from archspec.costs.parallel import KINDS, Ranks, Shares, check_ranks, stages
+from archspec.costs.records import KERNELS, Step, by_module, checkpointed
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.scheme import kept_in_float32
@@ -78,7 +71,6 @@ class TrainingStep:
         zero: int = 0,
         tensor_parallel: int = 1,
         pipeline_parallel: int = 1,
-        sequence_parallel: bool = False,
         expert_parallel: int = 1,
     ) -> None:
         self.scope, self.architecture = scope, architecture
@@ -93,14 +85,10 @@ class TrainingStep:
         if attention not in KERNELS:
             raise ArchspecError(f"unknown attention {attention!r}", help=f"choose {' or '.join(KERNELS)}")
         self.ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, data_parallel)
-        counts = {**self._lengths, "encoder_tokens": encoder_tokens or 1}
-        counts |= {f"{kind}_parallel": count for kind, count in self.ranks._asdict().items()}
-        counts.pop("stage_parallel")
-        for name, value in counts.items():
+        counts = {f"{kind}_parallel": getattr(self.ranks, kind) for kind in (*KINDS, "data")}
+        for name, value in {**self._lengths, "encoder_tokens": encoder_tokens or 1, **counts}.items():
             if type(value) is not int or value < 1:
                 raise ArchspecError(f"{name} is {value!r}", help="give an integer of at least 1")
-        if sequence_parallel:
-            raise ArchspecError("sequence_parallel is not supported", help="use tensor_parallel")
         check_zero(zero, data_parallel, expert_parallel)
         if (zero or self.ranks.cut) and not self.optimizer.by_element:
             message = f"the states of {optimizer} cannot be sharded"
@@ -125,7 +113,7 @@ class TrainingStep:
         if len(self._stages) == 1:
             return 0
         totals = [
-            sum(row.bytes for row in (*self._states.rows(parts).values(), *self._states.gathered(parts)))
+            sum(row.bytes for row in (*self._states.rows(parts), *self._states.gathered(parts)))
             for parts in self._stages
         ]
         with suppress(ArchspecError):
@@ -150,8 +138,8 @@ class TrainingStep:
             return call.training_flops
         call.check_trained()
         check_ranks(self.scope.spec.model_type, self.architecture, self.ranks, "FLOPs")
-        shares, by_module = self._shares(self.stage), call.step_flops_by_module.items()
-        return sum(shares.flops(path, flops) for path, flops in by_module if shares.here(path))
+        shares, modules = self._shares(self.stage), call.step_flops_by_module.items()
+        return sum(shares.flops(path, flops) for path, flops in modules if shares.here(path))
 
     @cached_property
     def forward(self) -> Forward:
@@ -168,10 +156,10 @@ class TrainingStep:
             return 0
         if not self.ranks.whole:
             raise ArchspecError("recomputed FLOPs are not supported with model parallelism")
-        layers = list(checkpointed(self.activations.tree))
+        layers = checkpointed(self.activations.tree)
         if not layers:
             raise ArchspecError(f"recomputed layers of {self.architecture} are not supported")
-        return sum(total(layer, "flops") for _, layer in layers)
+        return sum(sum(by_module(layer, "flops").values()) for _, layer in layers)
 
     @property
     def weights_bytes(self) -> int:
@@ -189,17 +177,13 @@ class TrainingStep:
         return sum(row.bytes for row in self.states) - self.weights_bytes - self.gradients_bytes
 
     def _bytes(self, name: str) -> int:
-        return sum(self._rows[one].bytes for one in (name, f"{name}{KEPT}") if one in self._rows)
+        return sum(row.bytes for row in self.states if row.name in (name, f"{name}{KEPT}"))
 
     @cached_property
     def _found(self) -> StepActivations | ArchspecError:
-        options: dict[str, Any] = {
-            "dtype": self.dtype,
-            "attention": self.attention,
-            "checkpointing": self.checkpointing,
-        }
+        options = {"attention": self.attention, "checkpointing": self.checkpointing, "dtype": self.dtype}
         try:
-            return called_activations(self.scope, self.architecture, **self._lengths, **options)
+            return validated_activations(self.scope, self.architecture, **{**self._lengths, **options})
         except ArchspecError as error:
             return error
 
@@ -221,11 +205,10 @@ class TrainingStep:
     @property
     def loss_bytes(self) -> int:
         """Bytes that the loss saves on a rank, mostly the log-softmax of the logits; 0 if not supported."""
-        return self._loss_bytes(self.stage)
+        return self.activations.loss_bytes if self._has_loss(self.stage) else 0
 
-    def _loss_bytes(self, stage: int) -> int:
-        last = stage == self.ranks.pipeline - 1
-        return self.activations.loss_bytes if last and self.loss_gap is None else 0
+    def _has_loss(self, stage: int) -> bool:
+        return stage == self.ranks.pipeline - 1 and self.loss_gap is None
 
     @property
     def loss_gap(self) -> str | None:
@@ -249,16 +232,16 @@ class TrainingStep:
     @cached_property
     def _kept(self) -> list[tuple[int, int]]:
         """By stage: bytes of the activations in flight, and bytes while a layer is recomputed."""
-        whole = self.activations
-        if self.ranks.whole:
-            return [(int(whole.bytes), int(whole.recomputed_bytes))]
+        whole, ranks = self.activations, self.ranks
+        if ranks.whole:
+            return [(whole.bytes, whole.recomputed_bytes)]
         for kind in {self.attention, whole.step.kind}:  # recomputed layers save the same as without
-            check_ranks(self.scope.spec.model_type, self.architecture, self.ranks, kind)
+            check_ranks(self.scope.spec.model_type, self.architecture, ranks, kind)
         found = []
-        for stage in range(self.ranks.pipeline):
-            rank = RankActivations(whole, self._shares(stage))
-            kept = rank.bytes * (self.ranks.pipeline - stage) + self._loss_bytes(stage)
-            found.append((kept, rank.recomputed_bytes))
+        for stage in range(ranks.pipeline):
+            step = whole.step if self._has_loss(stage) else whole.step._replace(loss="")
+            rank = StepActivations(self.scope, self.architecture, step, self._shares(stage))
+            found.append((rank.bytes * (ranks.pipeline - stage), rank.recomputed_bytes))
         return found
 
     @property
@@ -266,10 +249,10 @@ class TrainingStep:
         """The sum of :attr:`table`, a lower bound: see :attr:`excluded`."""
         return sum(row.bytes for row in self.table)
 
-    @property
+    @cached_property
     def states(self) -> list[Row]:
         """Rows of weights, gradients, and the optimizer's copy and states."""
-        return list(self._rows.values())
+        return self._states.rows(self._stages[self.stage])
 
     @property
     def table(self) -> list[Row]:
@@ -282,10 +265,6 @@ class TrainingStep:
     def gathered(self) -> list[Row]:
         """A row of the largest layer, or module outside of layers, that ZeRO's stage 3 gathers."""
         return self._states.gathered(self._stages[self.stage])
-
-    @cached_property
-    def _rows(self) -> dict[str, Row]:
-        return self._states.rows(self._stages[self.stage])
 
     @cached_property
     def _states(self) -> States:

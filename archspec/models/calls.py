@@ -139,7 +139,7 @@ class CacheSizes:
         return {one: self._size(tree, one) for one in ALLOCATIONS}
 
     def _size(self, tree: Node, allocation: str) -> Any:
-        terms = (kept for _, kept in kept_tensors(tree, allocation=allocation))
+        terms = (kept for _, kept in kept_tensors(tree, allocation))
         return sum(prod(kept.shape) * kept.times * dtype_bytes(kept.dtype or self.dtype) for kept in terms)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.arguments import checked, takes
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, FormulaError
 from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.formats.stated import cache_note, key_problem, quantization_of
 from archspec.tables.axes import lengths_in
@@ -81,23 +81,24 @@ def forward(
     >>> step.flops, step.cache_bytes("bfloat16")
     (14287896576, 1073741824)
     """
-    from archspec.costs.lengths import called
+    from archspec.costs.lengths import forward_of
 
-    return called(self.scope, self.architecture, **lengths_in(locals()))
+    return forward_of(self.scope, self.architecture, **lengths_in(locals()))
 
 
 def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step | None:
     """Return the call of the closed form of a cost; None for a count, which takes no lengths."""
-    from archspec.costs.lengths import check_lengthless, usual_lengths
+    from archspec.costs.lengths import usual_lengths
 
     if quantity not in COSTS:
-        check_lengthless(quantity, lengths)
+        for name in lengths:
+            raise FormulaError(f"{name} has no effect on {quantity}", help=f"leave out {name}")
         return None
     lengths = usual_lengths(model.scope, model.architecture) | lengths
     if quantity == "activation_bytes":
-        from archspec.costs.activations import called_activations
+        from archspec.costs.activations import validated_activations
 
-        return called_activations(model.scope, model.architecture, **lengths).step
+        return validated_activations(model.scope, model.architecture, **lengths).step
     found: Forward = model.forward(**lengths)
     if quantity == "training_flops":
         found.check_trained()

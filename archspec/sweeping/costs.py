@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from archspec.configs.scope import Scope
 from archspec.costs.excess import excess_of
 from archspec.costs.forward import Forward
-from archspec.costs.lengths import USUAL_TOKENS, called
+from archspec.costs.lengths import USUAL_TOKENS, forward_of
 from archspec.costs.records import inside, own_terms, routed_of, routed_share
 from archspec.errors import SweepError
 from archspec.formats.dtypes import dtype_bytes
@@ -37,7 +37,7 @@ class CallCosts(NamedTuple):
 
     def call(self, scope: Scope, architecture: str) -> Forward:
         """Return the call of one config. Errors: :class:`ArchspecError` for columns that it does not have."""
-        call = called(scope, architecture, **self.lengths)
+        call = forward_of(scope, architecture, **self.lengths)
         if "masked_flops" in self.names:
             call.check_held("masked")
         if "training_flops" in self.names:

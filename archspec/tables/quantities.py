@@ -144,7 +144,9 @@ COSTS: dict[str, Quantity] = {  # of a call: they also depend on its axes
         "KV cache",
         "elements of the KV cache after the call",
         kind="cache",
-        node_terms=lambda node: [(kept.name, (kept.times, *kept.shape)) for kept in node.cache or ()],
+        node_terms=lambda node: [
+            (kept.name, (kept.times, *kept.shape)) for kept in node.cache or () if kept.allocation == "exact"
+        ],
         latex=r"N_{\mathrm{cache}}",
     ),
 }

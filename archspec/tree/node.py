@@ -29,7 +29,7 @@ class Node:
     __slots__ = (
         *("children", "cls", "frozen", "guards", "layer", "leaf", "module"),
         *("output_embeddings", "routed", "scope", "tensors", "ties", "turn"),
-        *("cache", "computed", "costs", "reserved", "saves"),
+        *("cache", "computed", "costs", "saves"),
     )
 
     def __init__(
@@ -51,7 +51,6 @@ class Node:
         self.costs: list[Any] = []  # see archspec.costs.records
         self.computed: Routed | None = None  # if the code computes other experts than the router chooses
         self.cache: list[Any] | None = []  # None: no tensor inside is part of the KV cache
-        self.reserved: list[Any] = []  # the cache in other allocations
         self.saves: list[Any] = []
 
     def copy(self) -> Node:

@@ -10,7 +10,7 @@ import pytest
 
 import archspec
 from archspec.configs.scope import Scope
-from archspec.costs.activations import StepActivations, called_activations
+from archspec.costs.activations import StepActivations, validated_activations
 from archspec.costs.records import Step
 from archspec.errors import ArchspecError
 from archspec.models.formula import Formula
@@ -135,12 +135,12 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> archspec.Model:
 
 
 def test_only_what_was_held_to_torch_is_given(recorded: archspec.Model) -> None:
-    found = called_activations(recorded.scope, recorded.architecture, 2, 64, attention="eager")
+    found = validated_activations(recorded.scope, recorded.architecture, 2, 64, attention="eager")
     assert found.bytes == StepActivations(recorded.scope, recorded.architecture, found.step).bytes > 0
     with pytest.raises(ArchspecError, match="with flash are not supported: they were not validated against"):
-        called_activations(recorded.scope, recorded.architecture, 2, 64)
+        validated_activations(recorded.scope, recorded.architecture, 2, 64)
     with pytest.raises(ArchspecError, match="with eager checkpointing are not supported"):
-        called_activations(
+        validated_activations(
             recorded.scope, recorded.architecture, 2, 64, attention="eager", checkpointing=True
         )
     assert (
@@ -161,7 +161,7 @@ def test_only_what_was_held_to_torch_is_given(recorded: archspec.Model) -> None:
 def test_other_steps_are_refused(recorded: archspec.Model, options: dict[str, Any], message: str) -> None:
     step: dict[str, Any] = {"batch": 2, "tokens": 64, "attention": "eager", **options}
     with pytest.raises(ArchspecError, match=message):
-        called_activations(recorded.scope, recorded.architecture, **step)
+        validated_activations(recorded.scope, recorded.architecture, **step)
 
 
 def test_a_closed_form_of_activations_is_in_bytes_already() -> None:

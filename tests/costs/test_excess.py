@@ -12,8 +12,7 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.costs.excess import excess_of
-from archspec.costs.forward import own_flops
-from archspec.costs.records import PRODUCTS
+from archspec.costs.records import PRODUCTS, own_terms, routed_share, walk
 from archspec.errors import ArchspecError
 from archspec.specs.library import shipped
 
@@ -23,7 +22,10 @@ CALLS: tuple[dict[str, int], ...] = ({"tokens": 64}, {"tokens": 1, "past": 4095}
 
 def ratio(model: Any, call: Any) -> Fraction:
     """FLOPs as a multiple of 2 × active parameters × tokens plus attention."""
-    attention = sum(cost.flops for _, cost in own_flops(call.tree) if cost.name not in PRODUCTS)
+    terms = [
+        (term, routed) for _, node, routed in walk(call.tree, "flops") for term in own_terms("flops", node)
+    ]
+    attention = sum(routed_share(size, routed) for (name, (size,)), routed in terms if name not in PRODUCTS)
     weights = 2 * call.call.batch * call.call.tokens * Fraction(model.active_params_without_lookup)
     return Fraction(call.flops) / (weights + attention)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.costs.activations import RankActivations
+from archspec.costs.activations import StepActivations
 from archspec.costs.parallel import Ranks, Shares, stages
 from archspec.errors import ArchspecError
 
@@ -93,12 +93,17 @@ def test_unsupported_shards_are_refused(raw: Any, options: dict[str, Any], messa
         archspec.load(raw).training(1, 8, **options)
 
 
+def on_rank(whole: StepActivations, shares: Shares) -> dict[str, int]:
+    """Bytes of activations on a rank, by module."""
+    return StepActivations(whole.scope, whole.architecture, whole.step, shares).by_module
+
+
 def test_a_rank_s_activations_are_cut_between_columns_and_rows() -> None:
     whole = archspec.load(TINY).training(2, 16, attention="eager")
     rank = archspec.load(TINY).training(2, 16, attention="eager", tensor_parallel=4)
     tree = archspec.load(TINY).root
     shares = Shares(tree, archspec.load(TINY).tensors(), Ranks(tensor=4))
-    kept, found = whole.activations.by_module, RankActivations(whole.activations, shares).by_module
+    kept, found = whole.activations.by_module, on_rank(whole.activations, shares)
     cut = {path for path, nbytes in kept.items() if found[path] * 4 == nbytes}
     same = {path for path, nbytes in kept.items() if found[path] == nbytes}
     assert cut | same == set(kept) == set(found)
@@ -116,7 +121,7 @@ def test_what_a_flash_kernel_keeps_of_its_seed_is_whole() -> None:
     shares = Shares(model.root, model.tensors(), Ranks(tensor=4))
     path = "model.layers.0.self_attn"
     kept = whole.by_module[path]
-    assert RankActivations(whole, shares).by_module[path] == (kept - 24) // 4 + 24
+    assert on_rank(whole, shares)[path] == (kept - 24) // 4 + 24
 
 
 def test_a_stage_keeps_a_batch_for_each_stage_from_it_to_the_last() -> None:
@@ -125,8 +130,7 @@ def test_a_stage_keeps_a_batch_for_each_stage_from_it_to_the_last() -> None:
     whole = model.training(2, 16).activations
     tree = model.root
     parts = [
-        RankActivations(whole, Shares(tree, model.tensors(), Ranks(pipeline=3, stage=stage))).by_module
-        for stage in range(3)
+        on_rank(whole, Shares(tree, model.tensors(), Ranks(pipeline=3, stage=stage))) for stage in range(3)
     ]
     assert {path for part in parts for path in part} == set(whole.by_module)
     layers = [sum(n for path, n in part.items() if ".layers." in path) for part in parts]

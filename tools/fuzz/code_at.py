@@ -11,7 +11,7 @@ import archspec
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope, SubConfig
-from archspec.costs.activations import called_activations
+from archspec.costs.activations import validated_activations
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
 from archspec.models.branches import value_at
@@ -72,7 +72,7 @@ def exact(model: archspec.Model, quantity: str, call: Call | Step | None) -> int
         return model.count(quantity)
     encoder = call.encoder_tokens or None
     if isinstance(call, Step):
-        return called_activations(model.scope, model.architecture, call.batch, call.tokens, encoder).bytes
+        return validated_activations(model.scope, model.architecture, call.batch, call.tokens, encoder).bytes
     found = model.forward(call.batch, call.tokens, call.past, encoder, call.new_encoder_tokens)
     return found.cache_elements() if quantity == "cache_elements" else int(getattr(found, quantity))
 

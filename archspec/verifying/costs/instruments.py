@@ -9,8 +9,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from archspec.costs.activations import StepActivations
-from archspec.costs.forward import own_flops
-from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step
+from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step, by_module
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
 from archspec.reference.costs import NO_CACHE, encodes, measured
@@ -162,10 +161,8 @@ def _masked_rows(case: Case, call: Call) -> Iterator[Row]:
     """Compare the FLOPs that masks let through, without experts: values decide which of them run."""
     ours = case.forward(call)
     computed, through = let_through(case.model(), call)
-    found: Counter[str] = Counter()
-    for path, cost in own_flops(ours.tree):
-        found[path] += cost.masked
-    for expected, own in ((computed, ours.flops_by_module), (through, found)):
+    masked = by_module(ours.tree, "masked_flops")
+    for expected, own in ((computed, ours.flops_by_module), (through, masked)):
         one, other = (
             Counter({path: flops for path, flops in flops_of.items() if "expert_" not in path})
             for flops_of in (expected, own)

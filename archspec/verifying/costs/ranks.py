@@ -11,7 +11,7 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.costs.activations import RankActivations, StepActivations
+from archspec.costs.activations import StepActivations
 from archspec.costs.forward import Forward
 from archspec.costs.parallel import KINDS, Plan, Ranks, Shares, parts
 from archspec.costs.records import Call, Step
@@ -146,8 +146,8 @@ def step_is_exact(
     attention, _, checkpointing = kind.partition(" ")
     dtype = "bfloat16" if lengths[0] == 2 else "float32"
     step = Step(*lengths, dtype=dtype, attention=attention, checkpointing=bool(checkpointing))
-    activations = StepActivations(scope, architecture, step)
-    kept = RankActivations(activations, shares).by_module
+    activations = StepActivations(scope, architecture, step, shares)
+    kept = activations.by_module
     kept = {path: nbytes for path, nbytes in kept.items() if ranks.pipeline == 1 or path != _HEAD}
     saved = rank_saved(architecture, raw, spec.model_type, ranks, step)
     return not list(unequal_bytes(activations.tree, saved, kept))
