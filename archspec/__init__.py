@@ -1,7 +1,7 @@
 """archspec: parameter counts of model architectures, exact and in closed form, from configs.
 
 The names below are the public interface; docs/ says how the parts fit together. Each is imported when it is
-first asked for: a count must not pay for SymPy or NumPy. `__init__.pyi` tells type checkers what they are.
+first asked for: a count must not pay for SymPy or NumPy. `__init__.pyi` declares them for type checkers.
 """
 
 from __future__ import annotations

@@ -167,4 +167,4 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     if near := nearest_names(name, names):
         return f"did you mean {' or '.join(near)}?"
-    return f"known here: {', '.join(names)}" if 0 < len(names) <= 20 else ""
+    return f"choose from: {', '.join(names)}" if 0 < len(names) <= 20 else ""

@@ -19,7 +19,7 @@ _USERS_OWN = {"pandas", "polars"}  # no extra brings them: whoever asks for thei
 
 
 def missing(error: BaseException) -> MissingPackageError | None:
-    """What to say of an import that failed for want of an optional package; None for any other error.
+    """Return the error for a failed import of an optional package, or None for any other error.
 
     >>> print(missing(ModuleNotFoundError(name="pyarrow.parquet")))
     pyarrow is not installed

@@ -10,7 +10,7 @@ from archspec.errors import ArchspecError
 _THOUSANDS = {letter: 1000**power for power, letter in enumerate("kmgtp", 1)}
 _BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("kmgtp", 1)}
 _UNITS = {"": 1, **_THOUSANDS, **_BINARY}
-_LONGEST = 64  # letters of a size: more of them are no number that a person means
+_LONGEST = 64  # characters; longer texts are not sizes
 _SIZE = re.compile(
     r"(?P<number>[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?) ?"
     r"(?P<unit>[kKMGTP]i?B?|[kmgtp]i?b?|[bB]?)$"  # not Gb, which are bits
@@ -18,19 +18,19 @@ _SIZE = re.compile(
 
 
 def bytes_of(given: str | int) -> int:
-    """A number of bytes. Errors: :class:`ArchspecError` for what is none.
+    """Return a number of bytes. Errors: :class:`ArchspecError` for an invalid one.
 
     >>> bytes_of("80GiB"), bytes_of(2**30)
     (85899345920, 1073741824)
     """
     found = number_of(str(given), of_bytes=True)
     if not found:
-        raise ArchspecError(f"{given} is no number of bytes", help="write 80GiB or 24e9")
+        raise ArchspecError(f"{given} is not a number of bytes", help="write 80GiB or 24e9")
     return found
 
 
 def number_of(text: str, of_bytes: bool = False) -> int | None:
-    """A whole number as people write it, None for what is none; `b` is a billion, or a byte.
+    """Parse a whole number such as 7B, or return None; `b` is a billion, or a byte.
 
     >>> number_of("7b"), number_of("7,000,000,000"), number_of("80gb", of_bytes=True), number_of("7x")
     (7000000000, 7000000000, 80000000000, None)

@@ -1,4 +1,4 @@
-"""What the modules of a cold `archspec count` need of Python's `typing`, without its import.
+"""The parts of Python's `typing` that a cold `archspec count` needs, without its import.
 
 For type checkers these are typing's own names. The import of typing, and the code that its NamedTuple has
 compiled for each record, would be 4 of 28 ms.

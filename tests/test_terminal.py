@@ -91,7 +91,7 @@ def test_too_narrow_for_a_table(on_terminal: Callable[..., str]) -> None:
     ]
 
 
-def test_too_narrow_for_a_number_beside_its_name(on_terminal: Callable[..., str]) -> None:
+def test_too_narrow_for_a_number_next_to_its_name(on_terminal: Callable[..., str]) -> None:
     rows = [("26,953,662,464", "28,162,637,430,784")]
     assert on_terminal(26, lambda: table(">num_hidden_layers|>flops", rows)).splitlines() == [
         "─" * 26,

@@ -169,7 +169,7 @@ def verify(
     if specs and not (own or others or all or changed):
         own = every(library, folders_of(specs))
     if [bool(own or others), all, bool(changed)].count(True) != 1:
-        raise ArchspecError("say what to verify: names, --all, --changed or --specs")
+        raise ArchspecError("pass one of: names, --all, --changed or --specs")
     with optional():
         chosen = _chosen(others, all, changed)
         done = telling(progress, len(own) + sum(map(len, chosen.values())))

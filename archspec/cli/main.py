@@ -23,7 +23,7 @@ _POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _ASCII = dict(zip("·−–—‘’“”\u00a0⁰¹²³⁴⁵⁶⁷⁸⁹", "*---''\"\" 0123456789", strict=True))
 _ASCII |= {"×": "x", "…": "...", "≈": "~", "≥": ">=", "≤": "<=", "→": "->", "─": "-"}
 _OPTIONS = {
-    "--version": "print the version of archspec, and that of transformers which the specs match",
+    "--version": "print the versions of archspec and of transformers that the specs match",
     "--print-completion SHELL": "print a completion script for bash, zsh or fish",
 }
 

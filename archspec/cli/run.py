@@ -27,7 +27,7 @@ _OWN_MODULE = {  # verbs that print more than a report: the module of their func
     **{name: name for name in ("formula", "sweep", "verify")},
 }
 _LOAD = ("model", "architecture", "set", "specs")
-_SOURCES = ("model", "models", "a", "b", "config", "beside")
+_SOURCES = ("model", "models", "a", "b", "config", "overlay")
 
 
 def run(verb: str, given: list[str]) -> int:
@@ -54,7 +54,7 @@ def _report(verb: str, values: Values) -> Any:
     if about.method:
         model = load_model(values, with_notes=verb != "count")  # a count's report has the notes
         method = about.also if getattr(values, "train", False) else about.method
-        return getattr(model, method)(**arguments(method if about.also else verb, values, besides=_LOAD))
+        return getattr(model, method)(**arguments(method if about.also else verb, values, without=_LOAD))
     import archspec
 
     return getattr(archspec, about.function)(**arguments(verb, values))
@@ -78,13 +78,13 @@ def class_and_config(values: Values) -> tuple[Any, str | None]:
     return (values.config, values.model) if values.config else (values.model, values.architecture)
 
 
-def arguments(verb: str, values: Values, besides: tuple[str, ...] = ()) -> dict[str, Any]:
+def arguments(verb: str, values: Values, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the keyword arguments of the Python function of a verb: those of its options that are given."""
     found = {}
     for option in options_of(verb):
         value = getattr(values, option.name, None)
         is_given = option.name in values.given or (option.positional and value not in (None, []))
-        if is_given and option.where != COMMAND and option.name not in besides:
+        if is_given and option.where != COMMAND and option.name not in without:
             found[option.name] = _python_value(option, value)
     return found
 

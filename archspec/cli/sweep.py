@@ -41,7 +41,7 @@ def _grid(args: Values, source: Any, architecture: str | None) -> Sweep:
     if not args.set:
         example = args.config if "=" in (args.config or "") else "num_hidden_layers=2:96"
         raise SweepError("nothing is swept", help=f"give at least one field its values: --set {example}")
-    options = arguments("sweep", args, besides=("model", "architecture", "where"))
+    options = arguments("sweep", args, without=("model", "architecture", "where"))
     where = args.where[0] if len(args.where) == 1 else args.where
     return sweep(source, options.pop("set"), architecture=architecture, where=where, **options)
 
@@ -56,7 +56,7 @@ def _write(args: Values, grid: Sweep) -> None:
             rows = grid.write(args.out, show, args.yes, args.overwrite, args.csv_safe)
         _say([f"{args.out}: {rows:,} rows", *grid.remarks()])
     if args.plot:
-        others = [_grid(args, model, None) for model in args.beside]
+        others = [_grid(args, model, None) for model in args.overlay]
         grid.plot(args.plot, args.kind, args.log, others, args.overwrite)
         _say([args.plot])
     _say(grid.notes)

@@ -53,7 +53,7 @@ def solve(args: Values) -> int:
     require(args, "sequence", "--flops or --memory", args.flops or args.memory)
     require(args, "dtype", "--bytes, --memory or --json", args.bytes or args.memory or args.json)
     source, architecture = class_and_config(args)
-    options: dict[str, Any] = arguments("solve", args, besides=("model", "architecture"))
+    options: dict[str, Any] = arguments("solve", args, without=("model", "architecture"))
     for name, step in options.get("multiple", {}).items():
         options["multiple"][name] = int(step) if step.isascii() and step.isdecimal() else step
     found = solve(source, architecture=architecture, **options)

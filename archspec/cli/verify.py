@@ -63,7 +63,7 @@ def _verified(args: Values) -> Verification:
             done = telling(shown, 0)
             report, lines = release.verify_release(args.seed, args.jobs, args.output, done, args.overwrite)
             return Verification(report, listed=lines)
-        given = arguments("verify", args, besides=("changed", "jobs"))
+        given = arguments("verify", args, without=("changed", "jobs"))
         changed = "HEAD" if args.changed == RELEASE else args.changed
         return verify(**given, changed=changed, jobs=args.jobs, progress=shown)
 

@@ -36,7 +36,7 @@ def verify_costs(args: Values) -> int:
     elif args.changed:
         scope = {name: scope[name] for name in campaign.changed(args.changed) if name in scope}
     elif not args.all and not args.coverage:
-        raise ArchspecError("say what to verify: names, --all or --changed")
+        raise ArchspecError("pass one of: names, --all or --changed")
     if args.formulas:
         return _formulas(scope)
     total = sum(map(len, (record.stale() if args.coverage and not args.all else scope).values()))

@@ -132,7 +132,9 @@ def output_of(
     """
     given = dict(cache or {})
     if encodes(model) and not model.config.is_encoder_decoder:
-        raise Unavailable("an encoder-decoder whose config says it is none")  # T5 keeps one cache for both
+        raise Unavailable(
+            "an encoder-decoder whose config has is_encoder_decoder=False"
+        )  # T5 keeps one cache for both
     try:
         with on_meta():
             settle(model, call)

@@ -45,7 +45,7 @@ def _by_interface(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
         if id(module) in left_out:
             through[name] = computed[name] - left_out[id(module)]
         elif name in computed and _attends(module):
-            raise Unavailable(f"{name} has attention in code of its own")
+            raise Unavailable(f"{name} has custom attention code")
     return computed, through
 
 
@@ -113,7 +113,7 @@ class _Sight:
 
         found = output[0] if isinstance(output, tuple) else output
         if found.shape[1] > self.most:
-            raise ValueError(f"attention in code of its own, and {found.shape[1]} positions of it")
+            raise ValueError(f"custom attention code, with {found.shape[1]} positions")
         weights = torch.randn(found.shape[-1], dtype=found.dtype)
         self.queries, self.seen = found.shape[1], 0
         for row in found[0] @ weights:
@@ -130,7 +130,7 @@ def with_values(model: Any) -> Any:
     import torch
 
     if sum(parameter.numel() for parameter in model.parameters()) > _LARGEST:
-        raise Unavailable("attention in code of its own, and the model is large")
+        raise Unavailable("custom attention code in a large model")
     torch.manual_seed(0)
     return type(model)(model.config).double().eval()
 
@@ -182,7 +182,7 @@ def _allowed(mask: Any, shape: Any) -> int:
     import torch
 
     if mask.is_meta:
-        raise ValueError("the model makes a mask of its own")
+        raise ValueError("the model makes a custom mask")
     mask = mask[..., : shape[-1]]
     seen = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
     return int(seen.expand(shape).sum())

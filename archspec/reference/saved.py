@@ -46,7 +46,7 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
         if getattr(one, "output_router_logits", False):
             one.output_router_logits = False  # they are only for a loss
         if getattr(one, "pad_token_id", 0) is None:
-            one.pad_token_id = 0  # sequence classification looks for the last token that is none
+            one.pad_token_id = 0  # sequence classification looks for the last token that is not padding
     with default_dtype(step.dtype):
         model = built(model_class(architecture, model_type), config).to("meta").train()
     for module in model.modules():

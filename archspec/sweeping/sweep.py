@@ -206,16 +206,16 @@ class Sweep(Report):
         path: str | None = None,
         kind: str = "auto",
         log: str = "",
-        beside: Sequence[Sweep] = (),
+        overlay: Sequence[Sweep] = (),
         overwrite: bool = False,
     ) -> Any:
         """Return a matplotlib figure, and write it; see :func:`archspec.sweeping.pictures.plot.draw`.
 
-        ``beside`` are sweeps of other models over the same fields, for the same picture.
+        ``overlay``: sweeps of other models over the same fields, drawn in the same plot.
         """
         from archspec.sweeping.pictures.plot import draw
 
-        return draw([self, *beside], path, kind, log, overwrite)
+        return draw([self, *overlay], path, kind, log, overwrite)
 
     @checked
     def sql(self, dialect: str = "duckdb", table: str | None = None) -> str:

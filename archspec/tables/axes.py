@@ -1,4 +1,4 @@
-"""The axes of a call: the lengths that its costs depend on besides the config."""
+"""The axes of a call: the lengths that its costs depend on, next to the config."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # some value of each has an effect where
     "--plot": ("out.svg",),
     "--kind": ("pareto", "lines"),
     "--log": ("xy",),
-    "--beside": ("bert.json",),
+    "--overlay": ("bert.json",),
     "--sql": ("spark",),
     "--table": ("markdown", "other"),
     "--rows": ("1",),

@@ -1,4 +1,4 @@
-"""`archspec verify --changed` beside another release of transformers."""
+"""`archspec verify --changed` with another release of transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from archspec.specs.exported import ModelType, exported
 pytestmark = pytest.mark.reference
 
 
-def test_nothing_is_new_beside_the_release_that_the_specs_describe() -> None:
+def test_nothing_is_new_with_the_release_of_the_specs() -> None:
     found = release.changes()
     assert not release.is_another()
     assert (found.new, found.gone) == ([], [])
@@ -27,6 +27,6 @@ def test_a_class_of_one_release_alone_is_new_or_gone(monkeypatch: pytest.MonkeyP
     found = release.changes()
     assert found.gone == [("bygone", "BygoneModel")]
     assert {model_type for model_type, _ in found.new} == {"mobilenet_v1"}
-    told = release.draft_classes(found.new, str(tmp_path))
-    assert told == {"mobilenet_v1": f"draft: {tmp_path / 'mobilenet_v1.yaml'}"}
+    drafts = release.draft_classes(found.new, str(tmp_path))
+    assert drafts == {"mobilenet_v1": f"draft: {tmp_path / 'mobilenet_v1.yaml'}"}
     assert "MobileNetV1Model:" in (tmp_path / "mobilenet_v1.yaml").read_text()

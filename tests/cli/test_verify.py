@@ -70,9 +70,9 @@ def test_all_goes_on_past_a_spec_that_is_not_well_formed(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["verify"], "say what to verify"),
+        (["verify"], "pass one of"),
         (["verify", "BertModell"], "did you mean BertModel"),
-        (["verify", "bert", "--all"], "say what to verify"),
+        (["verify", "bert", "--all"], "pass one of"),
         (["verify", "bert", "--samples", "-1"], "--samples -1 is negative"),
         (["verify", "layoutlmv2"], "layoutlmv2 is not counted"),
         (["verify", "t5gemma2_decoder"], "t5gemma2_decoder is described as a part of other models only"),
@@ -84,7 +84,7 @@ def test_bad_input_ends_in_2(arguments: list[str], says: str, capsys: pytest.Cap
     assert says in capsys.readouterr().err
 
 
-def test_training_steps_are_told_beside_calls(
+def test_training_steps_are_reported_with_calls(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     difference = CostDifference({}, Call(2, 5), "training flops", "pooler.dense", 3, 9)

@@ -44,7 +44,7 @@ def test_an_error_has_one_problem_or_several() -> None:
     [
         ("hiden", ["hidden", "vocab"], "did you mean hidden?"),
         ("layer_x", ["layer_a", "layer_b", "q"], "did you mean layer_b or layer_a?"),
-        ("zzz", ["b", "a"], "known here: a, b"),
+        ("zzz", ["b", "a"], "choose from: a, b"),
         ("zzz", map(str, range(21)), ""),
         ("zzz", [], ""),
     ],

@@ -1,4 +1,4 @@
-"""What transformers' masks let through, counted; and where that cannot be seen."""
+"""Pairs of positions within transformers' masks, and classes whose masks cannot be observed."""
 
 from __future__ import annotations
 

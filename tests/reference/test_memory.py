@@ -1,4 +1,4 @@
-"""What StaticCache reserves, what a call has alive at once, and which classes neither is measured of."""
+"""StaticCache allocations, peak temporary memory, and classes without these measurements."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_past_is_held_from_the_beginning() -> None:
     found = measured_peak(model, Call(1, 1, 1000))
     assert found.cache_bytes == 1001 * 2 * 2 * 12
     assert found.operation == "aten.cat.default"
-    assert found.working_set > 1000 * 2 * 12  # the values before, beside those after
+    assert found.working_set > 1000 * 2 * 12  # the values before and after
 
 
 def test_a_mask_says_nothing_of_a_gpu() -> None:

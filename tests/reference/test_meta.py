@@ -1,4 +1,4 @@
-"""What meta answers where it knows no values is what numbers on the CPU would have done."""
+"""The meta device's answers for unknown values equal those of the CPU."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_flops_on_meta_are_those_of_numbers(model_type: str, architecture: s
 
 
 def _on_cpu(model_type: str, architecture: str, raw: Any, encoder: bool) -> dict[str, int]:
-    """What torch counts where there are numbers: random tokens, each sequence with one end."""
+    """Count FLOPs with real numbers: random tokens, and one end per sequence."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -104,5 +104,5 @@ def test_a_head_without_a_decoder_returns_no_cache() -> None:
 
 def test_a_cache_for_both_attentions_is_none_that_anybody_means() -> None:
     model = instance("T5Model", {**_T5, "is_encoder_decoder": False}, "t5")
-    with pytest.raises(Unavailable, match="says it is none"):
+    with pytest.raises(Unavailable, match="is_encoder_decoder=False"):
         measured(model, Call(1, 1, 0, 5, 5))

@@ -1,4 +1,4 @@
-"""What autograd keeps, as torch's hooks see it: a storage once, with the module that it belongs to."""
+"""Tensors that autograd keeps, as torch's hooks see them: each storage once, with its module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left out while a model is built could not have been refused."""
+"""Steps skipped while a model is built could not have raised errors."""
 
 from __future__ import annotations
 

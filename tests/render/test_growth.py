@@ -111,7 +111,7 @@ def test_rates(fast: sympy.Expr, slow: sympy.Expr) -> None:
     assert not rates.outgrows(rates.of(fast), rates.of(fast))
 
 
-def test_the_value_beside_the_sign_is_the_approximation_s(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_value_next_to_the_sign_is_the_approximation_s(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["formula", "GPT2LMHeadModel", "--assume", "n_inner=4*n_embd", "--leading"]) == 0
     out = capsys.readouterr().out
     assert "GPT2LMHeadModel ≈ 12·L·d² + V·d\n≈ 123,532,032 at the values below, exactly 124,439,808\n" in out

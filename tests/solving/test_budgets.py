@@ -77,7 +77,7 @@ def test_a_law_turns_compute_into_a_size(capsys: pytest.CaptureFixture[str]) -> 
         ({"flops": "10", "tokens": "26e9"}, "too few"),
         ({"flops": "1e38", "tokens": "1000"}, "too many"),
         ({"compute": "1e21", "law": "none"}, "unknown scaling law 'none'"),
-        ({"buffers": "1e6"}, "no argument buffers\nhelp: known here: active_params, architecture, batch, "),
+        ({"buffers": "1e6"}, "no argument buffers\nhelp: choose from: active_params, architecture, batch, "),
         ({}, "no budget is given"),
     ],
     ids=str,

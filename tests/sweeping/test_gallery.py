@@ -132,7 +132,7 @@ def test_other_pictures_are_refused() -> None:
         archspec.sweep("GPT2Model", "n_layer=2"),
     )
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"beside": [other]}, "GPT2Model is swept over other fields"),
+        ({"overlay": [other]}, "GPT2Model is swept over other fields"),
         ({"log": "z"}, "log is 'z'"),
         ({"kind": "contour"}, "need two fields that vary"),
         ({"kind": "pie"}, "unknown kind of picture 'pie'"),
@@ -201,11 +201,11 @@ def test_columns_of_one_unit_share_a_panel() -> None:
 @pytest.mark.parametrize("kind", ["auto", "pareto"])
 def test_models_share_a_picture(kind: str, folder: Path, cli: Any) -> None:
     fields, columns = ["num_hidden_layers=2:24", "hidden_size=768:1536:768"], "params,active_params"
-    line = f"sweep GPT2LMHeadModel --beside {MIXTRAL} --set {fields[0]} --set {fields[1]}"
+    line = f"sweep GPT2LMHeadModel --overlay {MIXTRAL} --set {fields[0]} --set {fields[1]}"
     cli(f"{line} --columns {columns} --kind {kind} --plot models.pdf")
     assert (folder / "models.pdf").read_bytes().startswith(b"%PDF")
     grids = [archspec.sweep(name, fields, columns=columns) for name in ("GPT2LMHeadModel", MIXTRAL)]
-    figure = grids[0].plot(kind=kind, beside=grids[1:])
+    figure = grids[0].plot(kind=kind, overlay=grids[1:])
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert len(named) == 4 and len({name.replace(":", ",").partition(",")[0] for name in named}) == 2
     if kind == "auto":
@@ -218,7 +218,7 @@ def test_configs_of_one_class_are_named_by_their_files() -> None:
     names = ("EleutherAI--pythia-1b", "EleutherAI--pythia-12b")
     paths = [str(DOCS.parent / "configs" / f"{name}.json") for name in names]
     first, second = (archspec.sweep(path, "num_hidden_layers=2:9") for path in paths)
-    figure = first.plot(beside=[second, second])
+    figure = first.plot(overlay=[second, second])
     assert figure.get_suptitle() == "GPTNeoXForCausalLM: params"
     shown = [f"GPTNeoXForCausalLM of {name}" for name in (*names, f"{names[1]} 3")]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == shown

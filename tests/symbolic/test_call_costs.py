@@ -1,4 +1,4 @@
-"""Closed forms of costs: the lengths of a call are symbols beside the config's fields."""
+"""Closed forms of costs: the lengths of a call are symbols like the config's fields."""
 
 from __future__ import annotations
 

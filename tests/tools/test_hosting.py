@@ -27,7 +27,7 @@ STEPS: list[dict[str, Any]] = [step for job in JOBS.values() for step in job["st
 
 
 def settings(action: str) -> dict[str, Any]:
-    """What the one step that uses an action sets."""
+    """Return the inputs of the only step that uses an action."""
     [step] = [step for step in STEPS if step.get("uses", "").startswith(action)]
     return dict(step.get("with", {}))
 

@@ -40,7 +40,7 @@ class Engine {
   private running: Call | undefined;
 
   private started(): Worker {
-    // the name tells the worker the page's URL, next to which the engine's files are
+    // the worker reads the page's URL from its name; the engine's files are next to it
     const name = document.baseURI;
     const worker = new Worker(new URL("./engine.worker.ts", import.meta.url), { type: "module", name });
     worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.answered(data));

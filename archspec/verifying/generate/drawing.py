@@ -29,7 +29,7 @@ Texts = Mapping[str, Sequence[str]]
 class Drawing:
     """Draws values for the fields of one spec.
 
-    ``texts`` are more texts to try, by field, beside those that the spec itself compares a field with.
+    ``texts`` are more texts to try, by field, in addition to those that the spec compares with a field.
     """
 
     def __init__(self, spec: Spec, chance: random.Random, texts: Texts | None = None) -> None:

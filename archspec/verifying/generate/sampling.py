@@ -154,7 +154,7 @@ class Sampler(Drawing):
 
 
 def mended(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chance: random.Random) -> Config:
-    """``valid`` with every value of ``drawn`` that can be had beside the others, halves before single fields.
+    """``valid`` with every value of ``drawn`` that is possible with the others, halves before single fields.
 
     >>> divides = lambda raw: raw.get("width", 8) % raw["heads"] == 0
     >>> mended({"heads": 5, "width": 7}, {"heads": 2}, divides, random.Random(1))
