@@ -13,7 +13,7 @@ from typing import Any
 
 import archspec
 from archspec.cli.command_line import command_options, help_of
-from archspec.formats.table import FORMATS
+from archspec.formats.scheme import FORMATS
 from archspec.tables.axes import AXES
 from archspec.tables.option import Option
 from archspec.tables.quantities import COSTS, QUANTITIES

@@ -51,7 +51,7 @@ def choices_of(option: Option) -> list[str]:
         return [*QUANTITIES, "bytes", *COST_COLUMNS]
     from archspec.costs.optimizers import optimizers
     from archspec.formats.dtypes import DTYPE_BYTES
-    from archspec.formats.table import NAMES
+    from archspec.formats.scheme import NAMES
     from archspec.solving.laws import laws
 
     named = {"dtypes": DTYPE_BYTES, "formats": NAMES, "optimizers": optimizers(), "laws": laws()}

@@ -235,7 +235,9 @@ class TrainingStep:
         whole, ranks = self.activations, self.ranks
         if ranks.whole:
             return [(whole.bytes, whole.recomputed_bytes)]
-        for kind in {self.attention, whole.step.kind}:  # recomputed layers save the same as without
+        for kind in dict.fromkeys(
+            (self.attention, whole.step.kind)
+        ):  # recomputed layers save the same as without
             check_ranks(self.scope.spec.model_type, self.architecture, ranks, kind)
         found = []
         for stage in range(ranks.pipeline):

@@ -1,14 +1,13 @@
-"""Checks of the keys of a quantization config; a key or value that may change the bytes is refused."""
+"""The keys of a quantization config, checked as they are read; what may change the bytes is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from archspec.errors import ArchspecError
-from archspec.typing_light import Any
+from archspec.typing_light import Any, NoReturn
 
 Given = Mapping[str, Any]
-Check = Callable[[Given, str, str], Any]  # of the keys, the name of one, and the path of the mapping
 
 
 class KeyProblem(ArchspecError):
@@ -19,79 +18,91 @@ class KeyProblem(ArchspecError):
         self.key = key
 
 
-def read(given: Given, checks: Mapping[str, Check], unused: str = "", where: str = "") -> dict[str, Any]:
-    """Return the checked value of each key of ``checks``; keys of ``unused`` do not change the bytes.
+class Keys:
+    """The keys of one mapping of a quantization config, which is at a ``path``.
 
-    An ``unused`` of `*` leaves all other keys to the caller.
-
-    Errors: :class:`KeyProblem` for an unknown key, and for an unsupported value.
+    Each method checks one key and returns its value; :meth:`finish` refuses keys that were not read.
+    Errors: :class:`KeyProblem`.
     """
-    names = {*checks, *unused.split(), "quant_method"}
-    for key in given:
-        if key not in names and unused != "*":
-            what = given.get("quant_method") or "a quantization config"
-            help_ = f"supported keys: {', '.join(sorted(names))}"
-            raise KeyProblem(where + key, f"{key} is not a supported key of {what}", help_)
-    return {key: check(given, key, where) for key, check in checks.items()}
 
+    def __init__(self, given: Given, path: str = "", method: str = "a quantization config") -> None:
+        self.given, self.path, self.method = given, path, method
+        self.known = {"quant_method"}
 
-def choice(
-    *allowed: Any, default: Any = None, empty: bool = False, fold: Callable[[str], str] | None = None
-) -> Check:
-    """A value from a list. With ``empty``, null and "" stand for the default; ``fold`` normalizes a text."""
+    def refuse(self, key: str, message: str, help: str = "") -> NoReturn:
+        raise KeyProblem(f"{self.path}.{key}" if self.path else key, message, help)
 
-    def check(given: Given, key: str, where: str) -> Any:
-        value = given.get(key, default)
+    def choice(
+        self,
+        key: str,
+        *allowed: Any,
+        default: Any = None,
+        empty: bool = False,
+        fold: Callable[[str], str] | None = None,
+    ) -> Any:
+        """Return a value from a list. With ``empty``, null and "" stand for the default."""
+        self.known.add(key)
+        value = self.given.get(key, default)
         value = default if empty and not value else value
         value = fold(str(value)) if fold is not None else value
         if not any(type(value) is type(one) and value == one for one in allowed):
             names = ", ".join("null" if one is None else str(one) for one in allowed)
-            raise KeyProblem(where + key, f"{key} {value!r} is not supported", f"choose one of: {names}")
+            self.refuse(key, f"{key} {value!r} is not supported", f"choose one of: {names}")
         return value
 
-    return check
-
-
-def typed(holds: Callable[[Any], bool], what: str, default: Any = None) -> Check:
-    """A value with a property; null stands for the default. Lists become tuples."""
-
-    def check(given: Given, key: str, where: str) -> Any:
-        value = default if given.get(key) is None else given[key]
+    def value(
+        self, key: str, default: Any = None, holds: Callable[[Any], bool] = lambda value: True, what: str = ""
+    ) -> Any:
+        """Return a value with a property; null stands for the default. Lists become tuples."""
+        self.known.add(key)
+        value = default if self.given.get(key) is None else self.given[key]
         if not holds(value):
-            raise KeyProblem(where + key, f"{key} {value!r} is not {what}")
+            self.refuse(key, f"{key} {value!r} is not {what}")
         return tuple(value) if isinstance(value, list) else value
 
-    return check
+    def flag(self, key: str, default: bool = False) -> bool:
+        return bool(self.value(key, default, lambda value: type(value) is bool, "true or false"))
 
+    def positive(self, key: str, default: int) -> int:
+        return int(self.value(key, default, lambda v: type(v) is int and v > 0, "a positive integer"))
 
-def positive(default: int) -> Check:
-    return typed(lambda value: type(value) is int and value > 0, "a positive integer", default)
+    def group_size(self, key: str) -> int:
+        """Return the inputs that share a scale: 128 by default; 0 stands for all (-1 in the config)."""
+        self.known.add(key)
+        return 0 if self.given.get(key) == -1 else self.positive(key, 128)
 
+    def names(self, key: str) -> tuple[str, ...] | None:
+        found: tuple[str, ...] | None = self.value(
+            key, None, lambda value: value is None or _is_list_of(str, value), "a list of module names"
+        )
+        return found
 
-def flag(default: bool = False) -> Check:
-    return typed(lambda value: type(value) is bool, "true or false", default)
+    def pair(self, key: str) -> tuple[int, int]:
+        found: tuple[int, int] = self.value(key, None, _is_pair, "a pair of positive integers")
+        return found
 
+    def inner(self, key: str) -> Keys:
+        """Return the keys of a mapping."""
+        value = self.value(key, None, lambda value: isinstance(value, Mapping) and bool(value), "a mapping")
+        return Keys(value, f"{self.path}.{key}" if self.path else key)
 
-def unset(keys: str) -> dict[str, Check]:
-    """Keys that change the bytes in an unsupported way."""
+    def unset(self, keys: str) -> None:
+        """Refuse keys that change the bytes in an unsupported way."""
+        self.known.update(keys.split())
+        for key in keys.split():
+            if self.given.get(key):
+                self.refuse(key, f"{self.method} with {key} is not supported")
 
-    def check(given: Given, key: str, where: str) -> None:
-        if given.get(key):
-            message = f"{given.get('quant_method') or 'a quantization config'} with {key} is not supported"
-            raise KeyProblem(where + key, message)
+    def ignore(self, keys: str) -> None:
+        """Accept keys that do not change the bytes."""
+        self.known.update(keys.split())
 
-    return dict.fromkeys(keys.split(), check)
-
-
-def group_size(given: Given, key: str, where: str) -> int:
-    """The inputs that share a scale: 128 by default; 0 stands for all (-1 in the config)."""
-    size: int = 0 if given.get(key) == -1 else positive(128)(given, key, where)
-    return size
-
-
-def either(other: str, check: Check) -> Check:
-    """A key that some tools write under another name."""
-    return lambda given, key, where: check(given, key if key in given or other not in given else other, where)
+    def finish(self) -> None:
+        """Refuse keys that were not read."""
+        for key in self.given:
+            if key not in self.known:
+                help_ = f"supported keys: {', '.join(sorted(self.known))}"
+                self.refuse(key, f"{key} is not a supported key of {self.method}", help_)
 
 
 def _is_list_of(kind: type, value: Any) -> bool:
@@ -100,9 +111,3 @@ def _is_list_of(kind: type, value: Any) -> bool:
 
 def _is_pair(value: Any) -> bool:
     return _is_list_of(int, value) and len(value) == 2 and min(value) > 0
-
-
-anything = typed(lambda value: True, "")
-names = typed(lambda value: value is None or _is_list_of(str, value), "a list of module names")
-pair = typed(_is_pair, "a pair of positive integers")
-mapping = typed(lambda value: isinstance(value, Mapping) and bool(value), "a mapping")

@@ -1,46 +1,21 @@
 """The quantization methods of configs: the keys that each one accepts, and the scheme that they stand for.
 
-Layouts are those of `archspec.formats.table`, with the sizes of the config. Sources:
+Layouts are those of formulas/weight_formats.json, with the sizes of the config. Sources:
 transformers/utils/quantization_config.py, transformers/integrations/ (bitsandbytes.py, awq.py,
 finegrained_fp8.py, mxfp4.py), optimum/gptq/quantizer.py, modelopt's unified checkpoints, mlx.nn.quantize.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from archspec.configs.origin import RawConfig
-from archspec.formats import compressed_tensors as ct
-from archspec.formats.keys import (
-    Check,
-    Given,
-    KeyProblem,
-    choice,
-    either,
-    flag,
-    group_size,
-    mapping,
-    names,
-    pair,
-    read,
-    typed,
-    unset,
-)
-from archspec.formats.scheme import EMBEDDING, LINEAR, Layout, Scheme
+from archspec.formats import compressed_tensors
+from archspec.formats.keys import KeyProblem, Keys
+from archspec.formats.scheme import EMBEDDING, LAYOUTS, LINEAR, SCHEMES, Layout, Scheme
 from archspec.formats.stated import DTYPE_HELP, key_problem, quantization_of
-from archspec.formats.table import LAYOUTS, SCHEMES
-from archspec.typing_light import Any, NamedTuple
-
-Keys = dict[str, Any]
-
-
-class Method(NamedTuple):
-    """One `quant_method`: the scheme of its checked keys, their checks, and keys that change no bytes."""
-
-    scheme: Callable[[Keys, Given], Scheme]
-    checks: Mapping[str, Check]
-    unused: str = ""
+from archspec.typing_light import Any
 
 
 def scheme_of(config: RawConfig) -> Scheme | None:
@@ -60,14 +35,17 @@ def scheme_of(config: RawConfig) -> Scheme | None:
         message = f"the bytes of {what} are not supported"
         help_ = f"supported: {', '.join(METHODS)}; {DTYPE_HELP}"
         raise key_problem(config, f"{found.path}.quant_method", message, help_)
+    keys = Keys(given, method=name)
     try:
-        return method.scheme(read(given, method.checks, method.unused), given)
+        scheme = method(keys)
+        keys.finish()
     except KeyProblem as error:
         at_top = error.key == "expert_dtype" and error.key in config.raw
         key = error.key if at_top else f"{found.path}.{error.key}"
         problem = error.problems[0]
         help_ = f"{problem.help}; {DTYPE_HELP}" if problem.help else DTYPE_HELP
         raise key_problem(config, key, problem.message, help_) from None
+    return scheme
 
 
 _SPLIT = "Llama4TextExperts"  # transformers.quantizers.base.MODULES_TO_PATCH_FOR_QUANTIZATION
@@ -78,84 +56,114 @@ _GPTQ_UNUSED = (
     "act_group_aware damp_auto_increment mse quantizer"
 )
 _STORAGE = ("uint8", "int8", "float16", "bfloat16", "float32", "float64")
-_BNB_4BIT: dict[str, Check] = {
-    "bnb_4bit_quant_type": choice("fp4", "nf4", default="fp4"),
-    "bnb_4bit_quant_storage": choice(
-        *_STORAGE, default="uint8", empty=True, fold=lambda text: text.removeprefix("torch.")
-    ),
-    "bnb_4bit_use_double_quant": flag(),
-}
 
 
-def _bitsandbytes(keys: Keys, given: Given) -> Scheme:
+def _bitsandbytes(keys: Keys) -> Scheme:
     """Fused experts stay unquantized, except those that transformers loads one by one."""
-    if keys["load_in_8bit"] == keys["load_in_4bit"]:
-        raise KeyProblem("load_in_8bit", "bitsandbytes needs either load_in_8bit or load_in_4bit")
+    skipped = keys.names("llm_int8_skip_modules")
+    keys.unset("llm_int8_has_fp16_weight")
+    keys.ignore("_load_in_8bit _load_in_4bit llm_int8_threshold llm_int8_enable_fp32_cpu_offload")
+    keys.ignore("bnb_4bit_compute_dtype bnb_4bit_quant_type bnb_4bit_quant_storage bnb_4bit_use_double_quant")
+    is_4bit = keys.flag("load_in_4bit")
+    if keys.flag("load_in_8bit") == is_4bit:
+        keys.refuse("load_in_8bit", "bitsandbytes needs either load_in_8bit or load_in_4bit")
     scheme = SCHEMES["int8"]
-    if keys["load_in_4bit"]:
-        four = read({key: given[key] for key in _BNB_4BIT if key in given}, _BNB_4BIT)
-        name = four["bnb_4bit_quant_type"]
+    if is_4bit:
+        name = keys.choice("bnb_4bit_quant_type", "fp4", "nf4", default="fp4")
+        storage = str(keys.given.get("bnb_4bit_quant_storage") or "uint8").removeprefix("torch.")
+        if storage not in _STORAGE:
+            keys.refuse(
+                "bnb_4bit_quant_storage", f"{storage} is not supported", f"choose {', '.join(_STORAGE)}"
+            )
         scheme = SCHEMES[name]
-        if four["bnb_4bit_use_double_quant"]:
+        if keys.flag("bnb_4bit_use_double_quant"):
             scheme = SCHEMES["nf4-double"]._replace(name=f"{name}, scales quantized")
-    return scheme._replace(skipped=keys["llm_int8_skip_modules"], split=_SPLIT)
+    return scheme._replace(skipped=skipped, split=_SPLIT)
 
 
-def _grouped(method: str, keys: Keys, **changes: Any) -> Scheme:
-    """GPTQ and AWQ: the named format with the bits and groups of the config."""
-    bits = keys["bits"]
-    layout = LAYOUTS[method]._replace(bits=bits, zero_bits=bits, block=(1, keys["group_size"]))
+def _gptq(keys: Keys) -> Scheme:
+    is_text: Callable[[Any], bool] = lambda value: isinstance(value, str)  # noqa: E731
+    inside = keys.value("block_name_to_quantize", "", is_text, "the path of a module")
+    for key in ("checkpoint_format", "format"):
+        keys.choice(key, "gptq", "gptq_v2", default="gptq", empty=True)
+    keys.choice("pack_dtype", "int32", default="int32", empty=True)
+    keys.unset("lm_head dynamic modules_in_block_to_quantize is_marlin_format")
+    keys.ignore(_GPTQ_UNUSED)
+    return _grouped("gptq", keys.choice("bits", 4, 8), keys.group_size("group_size"), inside=inside)
+
+
+def _awq(keys: Keys) -> Scheme:
+    """AwqConfig extends GPTQConfig; some tools write other names."""
+    keys.unset("lm_head dynamic modules_in_block_to_quantize block_name_to_quantize")
+    keys.ignore(f"{_GPTQ_UNUSED} checkpoint_format pack_dtype is_marlin_format zero_point do_fuse")
+    keys.ignore("fuse_max_seq_len modules_to_fuse bits w_bit group_size q_group_size")
+    for key in ("version", "format"):
+        keys.choice(key, "gemm", default="gemm", empty=True, fold=str.lower)
+    bits = keys.choice("bits" if "bits" in keys.given else "w_bit", 4, 8, default=4)
+    group = keys.group_size("group_size" if "group_size" in keys.given else "q_group_size")
+    return _grouped("awq", bits, group, skipped=keys.names("modules_to_not_convert"))
+
+
+def _grouped(method: str, bits: int, group: int, **changes: Any) -> Scheme:
+    """Return the format of that name with the bits and groups of the config."""
+    layout = LAYOUTS[method]._replace(bits=bits, zero_bits=bits, block=(1, group))
     return SCHEMES[method]._replace(name=f"{method}, {bits} bits", layout=layout, **changes)
 
 
-def _blocks(given: Given, key: str, where: str) -> tuple[int, int]:
-    """The block size; (0, 0) for one scale per matrix (null in the config)."""
-    if key not in given:
-        return LAYOUTS["fp8"].block
-    return (0, 0) if given[key] is None else pair(given, key, where)
-
-
-def _fp8(keys: Keys, given: Given) -> Scheme:
+def _fp8(keys: Keys) -> Scheme:
     """Linears, the embeddings of `modules_to_convert`, and fused experts, which may be in fp4."""
-    static = 4 if keys["activation_scheme"] == "static" else 0  # bytes of the scale of the activations
-    scale, blocks = 1 if keys["scale_fmt"] == "ue8m0" else 4, keys["weight_block_size"]
+    blocks = LAYOUTS["fp8"].block
+    if "weight_block_size" in keys.given:  # null: one scale a matrix
+        keys.ignore("weight_block_size")
+        blocks = (0, 0) if keys.given["weight_block_size"] is None else keys.pair("weight_block_size")
+    is_static = keys.choice("activation_scheme", "dynamic", "static", default="dynamic") == "static"
+    static = 4 if is_static else 0  # bytes of the scale of the activations
+    scale = 1 if keys.choice("scale_fmt", "float", "ue8m0", default="float") == "ue8m0" else 4
+    keys.choice("fmt", "e4m3", "float8_e4m3fn", default="e4m3", empty=True)
+    keys.unset("dequantize")
+    keys.ignore("ignored_layers")
     one_scale = LAYOUTS["fp8"]._replace(block=(0, 0))
     layout = one_scale._replace(block=blocks, scale_bytes=scale if any(blocks) else 4, extra_bytes=static)
-    tables = keys["modules_to_convert"] or ()
+    tables, skipped = keys.names("modules_to_convert") or (), keys.names("modules_to_not_convert")
 
     def choose(path: str, cls: str) -> Layout | None:
         if cls == LINEAR:
             return layout
         return one_scale if cls == EMBEDDING and path.endswith(tables) else None
 
-    skipped = keys["modules_to_not_convert"]
-    skipped = names(given, "ignored_layers", "") if skipped is None else skipped
+    skipped = keys.names("ignored_layers") if skipped is None else skipped
     found = SCHEMES["fp8"]._replace(choose=choose, experts=layout, skipped=skipped)
-    if keys["expert_dtype"] == "fp4":
-        experts = LAYOUTS["mxfp4"]._replace(scale_bytes=scale, extra_bytes=static)
-        return found._replace(name="fp8, experts in fp4", experts=experts)
-    return found
+    if keys.choice("expert_dtype", "fp8", "fp4", default="fp8") == "fp8":
+        return found
+    experts = LAYOUTS["mxfp4"]._replace(scale_bytes=scale, extra_bytes=static)
+    return found._replace(name="fp8, experts in fp4", experts=experts)
 
 
-def _modelopt(keys: Keys, given: Given) -> Scheme:
+def _mxfp4(keys: Keys) -> Scheme:
+    keys.unset("dequantize")
+    return SCHEMES["mxfp4"]._replace(skipped=keys.names("modules_to_not_convert"))
+
+
+def _modelopt(keys: Keys) -> Scheme:
     """NVIDIA's modelopt: Linears in FP8 or NVFP4, except `exclude_modules`."""
-    if given.get("quant_algo") is None:
-        raise KeyProblem("config_groups", "config_groups without quant_algo are not supported")
+    keys.unset("quantized_layers pre_quant_scale has_zero_point")
+    keys.ignore("kv_cache_quant_algo kv_cache_scheme group_size producer config_groups")
+    excluded = (*(keys.names("exclude_modules") or ()), *(keys.names("ignore") or ()))
+    if keys.given.get("quant_algo") is None:
+        keys.refuse("config_groups", "config_groups without quant_algo are not supported")
     layouts = {"FP8": Layout(8, (0, 0), extra_bytes=8), "NVFP4": LAYOUTS["nvfp4"]}
-    algorithm = choice(*layouts, fold=str.upper)(given, "quant_algo", "")
+    algorithm = keys.choice("quant_algo", *layouts, fold=str.upper)
     expected: dict[str, Any] = {"num_bits": 8, "type": "float"}
     if algorithm == "NVFP4":
-        choice(16, default=16, empty=True)(given, "group_size", "")
+        keys.choice("group_size", 16, default=16, empty=True)
         expected = {"num_bits": 4, "type": "float", "group_size": 16}
-    groups = mapping(given, "config_groups", "") if given.get("config_groups") else {}
-    for name in groups:
-        where = f"config_groups.{name}."
-        group = mapping(groups, name, "config_groups.")
-        weights = mapping(group, "weights", where)
+    groups = keys.inner("config_groups") if keys.given.get("config_groups") else Keys({})
+    for name in groups.given:
+        group = groups.inner(name)
+        group.choice("targets", None, ["Linear"])
+        weights = group.inner("weights")
         for key, value in expected.items():
-            choice(value, default=value)(weights, key, where + "weights.")
-        choice(None, ["Linear"])(group, "targets", where)
-    excluded = (*(keys["exclude_modules"] or ()), *(keys["ignore"] or ()))
+            weights.choice(key, value, default=value)
 
     def choose(path: str, cls: str) -> Layout | None:
         return layouts[algorithm] if cls == LINEAR and not _is_excluded(path, excluded) else None
@@ -170,29 +178,30 @@ def _is_excluded(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(one, pattern.removeprefix("re:")) for pattern in patterns for one in paths)
 
 
-def _mlx_keys(bits: int | None, group: int) -> dict[str, Check]:
-    return {
-        "bits": choice(2, 3, 4, 5, 6, 8, default=bits),
-        "group_size": choice(32, 64, 128, default=group),
-        "mode": choice("affine", default="affine", empty=True),
-    }
-
-
-def _mlx(keys: Keys, given: Given) -> Scheme:
+def _mlx(keys: Keys) -> Scheme:
     """MLX: all Linears and embeddings; other keys are paths of modules, with false or bits and groups."""
-    scheme, bits, group = SCHEMES["mlx-4bit"], keys["bits"], keys["group_size"]
+
+    def sizes(keys: Keys, bits: int | None = None, group: int = 64) -> tuple[int, int]:
+        keys.choice("mode", "affine", default="affine", empty=True)
+        bits = keys.choice("bits", 2, 3, 4, 5, 6, 8, default=bits)
+        return bits or 0, keys.choice("group_size", 32, 64, 128, default=group)
+
+    scheme, (bits, group) = SCHEMES["mlx-4bit"], sizes(keys)
     default = scheme.layout._replace(bits=bits, block=(1, group))
     modules: dict[str, Layout | None] = {}
-    for path, value in given.items():
-        if path in (*keys, "quant_method"):
+    for path, value in keys.given.items():
+        if path in keys.known:
             continue
         if isinstance(value, dict):
-            own = read(value, _mlx_keys(bits, group), where=f"{path}.")
-            modules[path] = default._replace(bits=own["bits"], block=(1, own["group_size"]))
+            own = Keys(value, path)
+            own_bits, own_group = sizes(own, bits, group)
+            own.finish()
+            modules[path] = default._replace(bits=own_bits, block=(1, own_group))
         elif isinstance(value, bool):
             modules[path] = default if value else None
         else:
-            raise KeyProblem(path, f"{path} is not a supported key of MLX's quantization")
+            keys.refuse(path, f"{path} is not a supported key of MLX's quantization")
+    keys.known.update(keys.given)
 
     def choose(path: str, cls: str) -> Layout | None:
         return modules.get(path, default) if cls in scheme.classes else None
@@ -200,73 +209,13 @@ def _mlx(keys: Keys, given: Given) -> Scheme:
     return scheme._replace(name=f"mlx, {bits} bits", choose=choose, patterns=(*modules,))
 
 
-_GPTQ_FORMAT = choice("gptq", "gptq_v2", default="gptq", empty=True)
-_GEMM = choice("gemm", default="gemm", empty=True, fold=str.lower)
-METHODS: dict[str, Method] = {
-    "bitsandbytes": Method(
-        _bitsandbytes,
-        {
-            "load_in_8bit": flag(),
-            "load_in_4bit": flag(),
-            "llm_int8_skip_modules": names,
-            **unset("llm_int8_has_fp16_weight"),
-        },
-        "_load_in_8bit _load_in_4bit llm_int8_threshold llm_int8_enable_fp32_cpu_offload "
-        "bnb_4bit_compute_dtype " + " ".join(_BNB_4BIT),
-    ),
-    "gptq": Method(
-        lambda keys, given: _grouped("gptq", keys, inside=keys["block_name_to_quantize"]),
-        {
-            "bits": choice(4, 8),
-            "group_size": group_size,
-            "block_name_to_quantize": typed(lambda value: isinstance(value, str), "the path of a module", ""),
-            "checkpoint_format": _GPTQ_FORMAT,
-            "format": _GPTQ_FORMAT,
-            "pack_dtype": choice("int32", default="int32", empty=True),
-            **unset("lm_head dynamic modules_in_block_to_quantize is_marlin_format"),
-        },
-        _GPTQ_UNUSED,
-    ),
-    "awq": Method(  # AwqConfig extends GPTQConfig
-        lambda keys, given: _grouped("awq", keys, skipped=keys["modules_to_not_convert"]),
-        {
-            "bits": either("w_bit", choice(4, 8, default=4)),
-            "group_size": either("q_group_size", group_size),
-            "version": _GEMM,
-            "format": _GEMM,
-            "modules_to_not_convert": names,
-            **unset("lm_head dynamic modules_in_block_to_quantize block_name_to_quantize"),
-        },
-        f"{_GPTQ_UNUSED} checkpoint_format pack_dtype is_marlin_format w_bit q_group_size zero_point do_fuse "
-        "fuse_max_seq_len modules_to_fuse",
-    ),
-    "fp8": Method(
-        _fp8,
-        {
-            "activation_scheme": choice("dynamic", "static", default="dynamic"),
-            "scale_fmt": choice("float", "ue8m0", default="float"),
-            "fmt": choice("e4m3", "float8_e4m3fn", default="e4m3", empty=True),
-            "expert_dtype": choice("fp8", "fp4", default="fp8"),
-            "weight_block_size": _blocks,
-            "modules_to_not_convert": names,
-            "modules_to_convert": names,
-            **unset("dequantize"),
-        },
-        "ignored_layers",
-    ),
-    "mxfp4": Method(
-        lambda keys, given: SCHEMES["mxfp4"]._replace(skipped=keys["modules_to_not_convert"]),
-        {"modules_to_not_convert": names, **unset("dequantize")},
-    ),
-    "compressed-tensors": Method(ct.scheme, ct.KEYS, ct.UNUSED),
-    "modelopt": Method(
-        _modelopt,
-        {
-            "exclude_modules": names,
-            "ignore": names,
-            **unset("quantized_layers pre_quant_scale has_zero_point"),
-        },
-        "quant_algo kv_cache_quant_algo kv_cache_scheme group_size producer config_groups",
-    ),
-    "mlx": Method(_mlx, _mlx_keys(None, 64), "*"),
+METHODS: dict[str, Callable[[Keys], Scheme]] = {
+    "bitsandbytes": _bitsandbytes,
+    "gptq": _gptq,
+    "awq": _awq,
+    "fp8": _fp8,
+    "mxfp4": _mxfp4,
+    "compressed-tensors": compressed_tensors.scheme,
+    "modelopt": _modelopt,
+    "mlx": _mlx,
 }

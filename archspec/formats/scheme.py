@@ -1,20 +1,24 @@
-"""How weights are stored: the layout of a matrix, the modules that a scheme quantizes, those in float32."""
+"""How weights are stored: layouts, the formats of formulas/weight_formats.json, and what they quantize.
+
+That file is the only declaration of a format. Help texts, errors, completion, the fuzzer and the page read it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, did_you_mean
+from archspec.formats.dtypes import TABLE, WEIGHT_DTYPES, dtype_name
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, modules, output_embeddings
-from archspec.typing_light import NamedTuple
+from archspec.typing_light import Any, NamedTuple
 
+LINEAR, CONV1D, EMBEDDING = "Linear", "Conv1D", "Embedding"
+ALL_EXPERTS = "*"
 _WORD = 32  # bits of the ints that elements are packed into
 _SCALES_PER_SCALE = 256  # bitsandbytes' double quantization
 _KEPT_LISTS = {"float16": ("float16", "16-bit", "always"), "bfloat16": ("16-bit", "always")}  # by dtype
-LINEAR, CONV1D, EMBEDDING = "Linear", "Conv1D", "Embedding"
-ALL_EXPERTS = "*"
 _DECODER_LAYERS = (  # optimum.gptq.constants.BLOCK_PATTERNS: the first one that starts a module's name wins
     *("transformer.h", "model.decoder.layers", "gpt_neox.layers", "model.layers"),
     *("model.language_model.layers", "h", "decoder.layers", "layers"),
@@ -27,35 +31,20 @@ _SUBCLASSES = {  # paths of subclasses of nn.Linear, which `type(module) is nn.L
 
 
 class Layout(NamedTuple):
-    """How one matrix of ``rows`` outputs and ``columns`` inputs is stored.
+    """How one matrix of ``rows`` outputs and ``columns`` inputs is stored."""
 
-    Attributes:
-        bits: Bits per element.
-        block: The rows and columns that share a scale; 0 stands for all of them.
-        scale_bytes: Bytes of a scale.
-        scale_values: Values in the model's dtype that are stored with each scale (MLX: a scale and a bias).
-        zero_bits: Bits of the zero point of each scale.
-        extra_bytes: Bytes that are stored once per matrix.
-        extra_values: Values in the model's dtype that are stored once per matrix.
-        index_bytes: Bytes per input (GPTQ: its group).
-        flat: Blocks span rows: the matrix is treated as one row.
-        nested: Scales are quantized, too, with a float32 per 256 scales.
-        packed: Elements and zero points are packed into int32, so that their bits must fill it.
-        uneven: What happens if the columns do not fill the blocks: "pad", "refuse", or "keep" the dtype.
-    """
-
-    bits: int
-    block: tuple[int, int]
-    scale_bytes: int = 0
-    scale_values: int = 0
-    zero_bits: int = 0
-    extra_bytes: int = 0
-    extra_values: int = 0
-    index_bytes: int = 0
-    flat: bool = False
-    nested: bool = False
-    packed: bool = False
-    uneven: str = "pad"
+    bits: int  # per element
+    block: tuple[int, int]  # the rows and columns that share a scale; 0 stands for all of them
+    scale_bytes: int = 0  # of each scale
+    scale_values: int = 0  # values in the model's dtype that are stored with each scale
+    zero_bits: int = 0  # of the zero point of each scale
+    extra_bytes: int = 0  # stored once per matrix
+    extra_values: int = 0  # values in the model's dtype that are stored once per matrix
+    index_bytes: int = 0  # per input (GPTQ: its group)
+    flat: bool = False  # blocks span rows: the matrix is treated as one row
+    nested: bool = False  # scales are quantized, too, with a float32 per 256 scales
+    packed: bool = False  # elements and zero points are packed into int32, so that their bits must fill it
+    uneven: str = "pad"  # if the columns do not fill the blocks: "pad", "refuse", or "keep" the dtype
 
     def bytes(self, rows: int, columns: int, element: int = 2, parts: int = 1) -> int:
         """Return the bytes of a matrix.
@@ -88,45 +77,25 @@ class Layout(NamedTuple):
 
 
 class Scheme(NamedTuple):
-    """How a model is quantized.
+    """How a model is quantized."""
 
-    Attributes:
-        name: The format as reports print it.
-        layout: The layout of each quantized module.
-        classes: The classes of modules that are quantized.
-        exclude: A regular expression that finds modules to leave unquantized in "Class path.".
-        choose: Replaces ``layout`` and ``classes``: the layout of a module by its path and class, or None.
-        experts: The layout of one expert in a fused tensor.
-        experts_class: The only class of experts that ``experts`` applies to.
-        config_sizes: ``experts`` needs the sizes that transformers' FP8Experts reads in the config.
-        split: The class of experts that are stored as separate Linears; `*` for every class.
-        skipped: The modules to leave unquantized; None for transformers' defaults.
-        skip_defaults: Skip transformers' defaults in addition to ``skipped``.
-        subclasses: Which subclasses of nn.Linear are quantized: none (""), "grouped" ones, or "all".
-        inside: Quantize only modules below this path; "" finds the layers of the decoder.
-        own_names: transformers' lists of skipped modules do not apply.
-        patterns: The patterns that ``choose`` matches modules against.
-        whole_file: All matrices are quantized, tied ones once; models with other matrices are refused.
-        rest: The dtype of all other weights, if the format fixes it.
-    """
-
-    name: str
-    layout: Layout
-    classes: Sequence[str] = (LINEAR,)
-    exclude: str = ""
-    choose: Callable[[str, str], Layout | None] | None = None
-    experts: Layout | None = None
-    experts_class: str = ""
-    config_sizes: bool = False
-    split: str = ""
-    skipped: tuple[str, ...] | None = None
-    skip_defaults: bool = False
-    subclasses: str = ""
-    inside: str | None = None
-    own_names: bool = False
-    patterns: tuple[str, ...] = ()
-    whole_file: bool = False
-    rest: str = ""
+    name: str  # as reports print it
+    layout: Layout  # of each quantized module
+    classes: Sequence[str] = (LINEAR,)  # of modules that are quantized
+    exclude: str = ""  # a regular expression that finds modules to leave unquantized in "Class path."
+    choose: Callable[[str, str], Layout | None] | None = None  # path, class -> layout; in place of `layout`
+    experts: Layout | None = None  # of one expert in a fused tensor
+    experts_class: str = ""  # the only class of experts that `experts` applies to
+    config_sizes: bool = False  # `experts` needs the sizes that transformers' FP8Experts reads in the config
+    split: str = ""  # the class of experts that are stored as separate Linears; `*` for every class
+    skipped: tuple[str, ...] | None = None  # modules to leave unquantized; None for transformers' defaults
+    skip_defaults: bool = False  # skip transformers' defaults in addition to `skipped`
+    subclasses: str = ""  # which subclasses of nn.Linear are quantized: none (""), "grouped" ones, or "all"
+    inside: str | None = None  # quantize only modules below this path; "" finds the layers of the decoder
+    own_names: bool = False  # transformers' lists of skipped modules do not apply
+    patterns: tuple[str, ...] = ()  # which `choose` matches modules against
+    whole_file: bool = False  # all matrices are quantized, tied ones once; other matrices are refused
+    rest: str = ""  # the dtype of all other weights, if the format fixes it
 
     def layout_of(self, path: str, cls: str) -> Layout | None:
         """Return the layout of a Linear, Conv1D or Embedding; None if it stays unquantized."""
@@ -137,10 +106,63 @@ class Scheme(NamedTuple):
         return self.layout
 
 
-def is_linear_subclass(path: str, model_type: str) -> bool:
-    """Return True for modules whose class in transformers is a subclass of nn.Linear."""
+class Format(NamedTuple):
+    """One weight format of the file."""
+
+    name: str  # which `--weights` takes
+    aliases: tuple[str, ...]  # other spellings; case, `-`, `_`, `.` and spaces are ignored
+    quantizes: str  # the weights that are quantized
+    storage: str  # how they are stored, in words
+    leaves: str  # the weights that stay in the model's dtype
+    source: str  # the tool, and the code or the files that define the layout
+    scheme: Scheme
+
+
+def _format(name: str, row: dict[str, Any]) -> Format:
+    """Read one entry. A scheme with `experts` stores fused experts in the same layout."""
+    given = {"name": name, **row.get("scheme", {})}
+    layout = Layout(**{**row["layout"], "block": tuple(row["layout"]["block"])})
+    given["experts"] = layout if given.get("experts") else None
+    words = {key: row[key] for key in ("quantizes", "storage", "leaves", "source")}
+    return Format(name, tuple(row["aliases"]), scheme=Scheme(**given, layout=layout), **words)
+
+
+def _normalize(name: str) -> str:
+    return "".join(character for character in name.strip().lower() if character not in "-_. ")
+
+
+FORMATS = tuple(_format(name, row) for name, row in TABLE["formats"].items())
+SCHEMES = {one.name: one.scheme for one in FORMATS}
+LAYOUTS: dict[str, Layout] = {name: scheme.layout for name, scheme in SCHEMES.items()}
+NAMES = (*SCHEMES, *WEIGHT_DTYPES)  # the values of --weights, without aliases
+_BY_SPELLING = {_normalize(spelling): one for one in FORMATS for spelling in (one.name, *one.aliases)}
+
+
+def find_format(name: object) -> Format | str:
+    """Return the format of a name, or a dtype as torch spells it.
+
+    Errors: :class:`ArchspecError` for an unknown name, with all names.
+
+    >>> find_format("bnb-4bit").name, find_format("FP8_E4M3").name, find_format("f16")
+    ('nf4', 'fp8', 'float16')
+    """
+    if isinstance(name, str):
+        if (found := _BY_SPELLING.get(_normalize(name))) is not None:
+            return found
+        if (dtype := dtype_name(name)) in WEIGHT_DTYPES:
+            return dtype
+    near = did_you_mean(str(name).lower(), NAMES)
+    near = f"{near} " if near.startswith("did you mean") else ""
+    raise ArchspecError(f"unknown weight format {name!r}", help=f"{near}choose one of: {', '.join(NAMES)}")
+
+
+def skips_subclass(scheme: Scheme, path: str, model_type: str) -> bool:
+    """Return True for a Linear that a scheme skips, as its class in transformers is a subclass of nn.Linear."""
     pattern = _SUBCLASSES.get(model_type)
-    return pattern is not None and re.search(pattern, path) is not None
+    is_grouped = model_type == "deepseek_v4"
+    if pattern is None or scheme.subclasses == "all" or (is_grouped and scheme.subclasses == "grouped"):
+        return False
+    return re.search(pattern, path) is not None
 
 
 def unquantized_patterns(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> list[str]:

@@ -46,7 +46,14 @@ def quantization_of(config: RawConfig) -> Found | None:
         if not isinstance(given, Mapping) or {**value, "quant_method": 0} != {**given, "quant_method": 0}:
             message = f"{path} and {other} contain different quantizations"
             raise key_problem(config, other, message, "remove one of them")
-    return Found(path, _with_method(config, path, value, is_mlx="quantization" in top))
+    found = {**value, "quant_method": _method(path, value, is_mlx="quantization" in top)}
+    expert = config.raw.get("expert_dtype")
+    if expert is not None and "expert_dtype" not in found:
+        if config.raw.get("model_type") != _EXPERT_DTYPE_TYPE or found["quant_method"] != "fp8":
+            message = f"expert_dtype {expert!r} next to {path} is not supported for this model type"
+            raise key_problem(config, "expert_dtype", message, DTYPE_HELP)
+        found["expert_dtype"] = expert
+    return Found(path, found)
 
 
 def _stated(raw: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -60,27 +67,18 @@ def _stated(raw: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield from _stated(value, f"{prefix}{key}.")
 
 
-def _with_method(config: RawConfig, path: str, given: Mapping[str, Any], is_mlx: bool) -> Mapping[str, Any]:
-    """Return the keys with an explicit `quant_method`, and with a neighboring `expert_dtype`."""
+def _method(path: str, given: Mapping[str, Any], is_mlx: bool) -> Any:
+    """Return the `quant_method` of keys, also of those without one."""
     method = given.get("quant_method")
     if given.get("load_in_4bit") or given.get("load_in_8bit"):
-        method = method or "bitsandbytes"
-    elif method == "modelopt_fp4":
-        method = "modelopt"
-    elif method is None and is_mlx and "bits" in given:
-        method = "mlx"
-    elif method is None and path == "compression_config":
-        method = "compressed-tensors"
-    elif method is None and "quant_algo" in given:
-        method = "modelopt"
-    found = {**given, "quant_method": method}
-    expert = config.raw.get("expert_dtype")
-    if expert is not None and "expert_dtype" not in given:
-        if config.raw.get("model_type") != _EXPERT_DTYPE_TYPE or method != "fp8":
-            message = f"expert_dtype {expert!r} next to {path} is not supported for this model type"
-            raise key_problem(config, "expert_dtype", message, DTYPE_HELP)
-        found["expert_dtype"] = expert
-    return found
+        return method or "bitsandbytes"
+    if method is not None:
+        return "modelopt" if method == "modelopt_fp4" else method
+    if is_mlx and "bits" in given:
+        return "mlx"
+    if path == "compression_config":
+        return "compressed-tensors"
+    return "modelopt" if "quant_algo" in given else None
 
 
 def assumed_note(config: RawConfig, whole: RawConfig | None = None) -> str | None:
@@ -105,15 +103,14 @@ def check_unquantized(config: RawConfig, verb: str) -> None:
 
 def cache_note(config: RawConfig, dtype: str) -> str | None:
     """Return a note if the quantization stores the KV cache in another format than ``dtype``."""
-    found = None
     with suppress(ArchspecError):
         found = quantization_of(config)
-    for key in ("kv_cache_quant_algo", "kv_cache_scheme"):
-        if found is not None and (value := found.given.get(key)):
-            bits = value.get("num_bits") if isinstance(value, Mapping) else value
-            stored = f"{bits} bits" if type(bits) is int else bits
-            counted = f"it is counted in {dtype}: set --dtype fp8 to count the cache in fp8"
-            return f"{found.path}.{key} stores the KV cache in {stored}; {counted}"
+        for key in ("kv_cache_quant_algo", "kv_cache_scheme") if found is not None else ():
+            if found is not None and (value := found.given.get(key)):
+                bits = value.get("num_bits") if isinstance(value, Mapping) else value
+                stored = f"{bits} bits" if type(bits) is int else bits
+                counted = f"it is counted in {dtype}: set --dtype fp8 to count the cache in fp8"
+                return f"{found.path}.{key} stores the KV cache in {stored}; {counted}"
     return None
 
 

@@ -34,7 +34,7 @@ def params_bytes(self: Any, dtype: str | None = None) -> int:
 def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> Weights:
     """Return the unique parameters as they are stored, quantized if the config says so.
 
-    ``stored`` replaces that: a name of :data:`archspec.formats.table.FORMATS`, or a dtype for all weights.
+    ``stored`` replaces that: a name of :data:`archspec.formats.scheme.FORMATS`, or a dtype for all weights.
     Unquantized weights are in ``dtype``, by default the config's.
 
     Errors: :class:`ArchspecError` for an unknown format and an unsupported quantization.
@@ -45,7 +45,7 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
     """
     from archspec.costs.weights import Weights
     from archspec.formats.methods import scheme_of
-    from archspec.formats.table import find_format
+    from archspec.formats.scheme import find_format
 
     chosen = None if stored is None else find_format(stored)
     if isinstance(chosen, str):

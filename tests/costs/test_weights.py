@@ -9,7 +9,7 @@ import pytest
 import archspec
 from archspec.costs.weights import Weights
 from archspec.errors import ArchspecError
-from archspec.formats.table import LAYOUTS
+from archspec.formats.scheme import LAYOUTS
 from archspec.specs.library import shipped
 
 LLAMA_2_70B: dict[str, Any] = {

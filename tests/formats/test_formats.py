@@ -11,7 +11,7 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError
-from archspec.formats.table import FORMATS, NAMES, SCHEMES, find_format
+from archspec.formats.scheme import FORMATS, NAMES, SCHEMES, find_format
 
 CASES = Path(__file__).parent / "cases"
 Captured = pytest.CaptureFixture[str]
