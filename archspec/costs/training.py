@@ -235,9 +235,7 @@ class TrainingStep:
         whole, ranks = self.activations, self.ranks
         if ranks.whole:
             return [(whole.bytes, whole.recomputed_bytes)]
-        for kind in dict.fromkeys(
-            (self.attention, whole.step.kind)
-        ):  # recomputed layers save the same as without
+        for kind in dict.fromkeys((self.attention, whole.step.kind)):  # a layer is recomputed in full
             check_ranks(self.scope.spec.model_type, self.architecture, ranks, kind)
         found = []
         for stage in range(ranks.pipeline):

@@ -30,6 +30,7 @@ from archspec.typing_light import NamedTuple
 
 _NAMED_LINEARS = ("BridgeTowerTransform",)
 _GATED, _UNGATED = {"gate_up_proj", "down_proj"}, {"up_proj", "down_proj"}  # the parameters of fused experts
+_EXPERT_FIELDS = "num_local_experts num_experts", "moe_intermediate_size intermediate_size", "hidden_size"
 _PLAIN = re.compile(r"(^|\.)(gate|router|wpe|position_embeddings?|embed_positions)\.weight$")  # of GGUF
 _CHOOSE = "choose another weight format, or a dtype"
 
@@ -241,11 +242,7 @@ def _has_config_sizes(node: Node, sizes: dict[str, tuple[int, int, int]]) -> boo
         return False
     expected = [
         next((scope.get(scope.canonical(name)) for name in names.split() if scope.has(name)), None)
-        for names in (
-            "num_local_experts num_experts",
-            "moe_intermediate_size intermediate_size",
-            "hidden_size",
-        )
+        for names in _EXPERT_FIELDS
     ]
     for name, (experts, rows, columns) in sizes.items():
         inner, outer = (columns, rows) if name == "down_proj" else (rows, columns)

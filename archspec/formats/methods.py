@@ -72,9 +72,8 @@ def _bitsandbytes(keys: Keys) -> Scheme:
         name = keys.choice("bnb_4bit_quant_type", "fp4", "nf4", default="fp4")
         storage = str(keys.given.get("bnb_4bit_quant_storage") or "uint8").removeprefix("torch.")
         if storage not in _STORAGE:
-            keys.refuse(
-                "bnb_4bit_quant_storage", f"{storage} is not supported", f"choose {', '.join(_STORAGE)}"
-            )
+            help_ = f"choose {', '.join(_STORAGE)}"
+            keys.refuse("bnb_4bit_quant_storage", f"bnb_4bit_quant_storage {storage} is not supported", help_)
         scheme = SCHEMES[name]
         if keys.flag("bnb_4bit_use_double_quant"):
             scheme = SCHEMES["nf4-double"]._replace(name=f"{name}, scales quantized")

@@ -1,6 +1,6 @@
 """How weights are stored: layouts, the formats of formulas/weight_formats.json, and what they quantize.
 
-That file is the only declaration of a format. Help texts, errors, completion, the fuzzer and the page read it.
+That file is the only declaration of a format. Help texts, errors, completion and the page read it.
 """
 
 from __future__ import annotations
@@ -157,12 +157,12 @@ def find_format(name: object) -> Format | str:
 
 
 def skips_subclass(scheme: Scheme, path: str, model_type: str) -> bool:
-    """Return True for a Linear that a scheme skips, as its class in transformers is a subclass of nn.Linear."""
+    """Return True for a subclass of nn.Linear in transformers that a scheme does not quantize."""
     pattern = _SUBCLASSES.get(model_type)
-    is_grouped = model_type == "deepseek_v4"
-    if pattern is None or scheme.subclasses == "all" or (is_grouped and scheme.subclasses == "grouped"):
+    if pattern is None or scheme.subclasses == "all":
         return False
-    return re.search(pattern, path) is not None
+    is_grouped = scheme.subclasses == "grouped" and model_type == "deepseek_v4"
+    return not is_grouped and re.search(pattern, path) is not None
 
 
 def unquantized_patterns(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> list[str]:
