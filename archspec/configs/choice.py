@@ -16,7 +16,7 @@ from archspec.specs.records import Spec, model_types
 from archspec.specs.search_path import is_own, library_of
 from archspec.typing_light import Any, NamedTuple
 
-_NAMES = "pass --architecture CLASS or --set model_type=TYPE; archspec list prints both"
+_NAMES = "give a model's config.json, or pass --architecture CLASS; archspec list prints them"
 _GENERATE = {"AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM"}
 _IN_MOST_CONFIGS = {"tie_word_embeddings", "pad_token_id"}
 
@@ -110,10 +110,18 @@ class _Chooser:
         model_type, name = self.raw.get("model_type"), self.name
         if model_type is not None and not isinstance(model_type, str):
             raise self.invalid("model_type", f"{describe(model_type)} is not a model type", _NAMES)
+        if not model_type and not name:
+            message = f"{self.config.origin.name}: the config has neither model_type nor architectures"
+            raise ConfigError(message, help=_NAMES)
         if not model_type:
-            return self.without_type()
+            self.check_known(None)
+            return Choice(self.library.model_type_of(name), name, self.config)
         if not self.library.has(model_type):
-            return self.of_unknown_type(model_type)
+            if self.library.types_of(name):
+                return self.as_class_of_type(f"{model_type} is not the model type of {name}: it")
+            from archspec.configs.unknown import unknown_type
+
+            raise self.unknown("model_type", *unknown_type(model_type, self.library, "auto_map" in self.raw))
         spec = self.library.load(model_type)
         if spec.refuse:
             raise self.unknown("model_type", f"{model_type} is not counted: {spec.refuse}")
@@ -127,29 +135,10 @@ class _Chooser:
         assumed = f"neither the config nor you name a class: {name} is counted, without any head"
         return Choice(model_type, name, self.config, (assumed,) if len(spec.architectures) > 1 else ())
 
-    def without_type(self) -> Choice:
-        if self.name:
-            self.check_known(None)
-            return Choice(self.library.model_type_of(self.name), self.name, self.config)
-        from archspec.configs.unknown import other_file
-
-        message, help_ = other_file(self.raw) or (
-            "the config has neither model_type nor architectures",
-            _NAMES,
-        )
-        raise ConfigError(f"{self.config.origin.name}: {message}", help=help_)
-
-    def of_unknown_type(self, model_type: str) -> Choice:
-        if self.library.types_of(self.name):
-            return self.as_class_of_type(f"{model_type} is not the model type of {self.name}: it")
-        from archspec.configs.unknown import unknown_type
-
-        raise self.unknown("model_type", *unknown_type(model_type, self.library, "auto_map" in self.raw))
-
     def of_another_type(self, spec: Spec) -> Choice:
         """For a class that its model type does not have: of a part of the config, or of another type."""
         name, types = self.name, self.library.types_of(self.name)
-        if types and (part := self.part(spec, types)):
+        if part := self.part(spec, types):
             return part
         if found := "" if self.asked else self.of_auto_class(spec, types):
             why = f"is a class of {types[0]}" if types else "is not a class that transformers exports"
@@ -200,7 +189,6 @@ class _Chooser:
 
     def part(self, spec: Spec, types: Sequence[str]) -> Choice | None:
         """The class of a part of the config, as `from_pretrained` of that class finds it."""
-        name = self.name
         for field, call in ((field.name, field.sub_config) for field in spec.fields.values()):
             value = self.raw.get(field)
             if call and value is None and self.raw.keys() <= {"model_type", "architectures"}:
@@ -212,8 +200,10 @@ class _Chooser:
             own = value.get("model_type") or (fixed[0] if len(fixed) == 1 else "")
             if own in types:
                 config = RawConfig(dict(value), self.config.origin.child(field))
-                note = f"{name} is a part of the model: {field} is read, as by {name}.from_pretrained"
-                return Choice(own, name, config, (note,))
+                note = (
+                    f"{self.name} is a part of the model: {field} is read, as by {self.name}.from_pretrained"
+                )
+                return Choice(own, self.name, config, (note,))
         return None
 
     def check_known(self, spec: Spec | None) -> None:

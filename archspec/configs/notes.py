@@ -1,4 +1,4 @@
-"""Notes about a config that is counted, and the refusal of a config whose sizes its class does not read."""
+"""Notes about a config that is counted, and refusals of a config that its class would not read."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from archspec.typing_light import Any
 
 _VERSION = TRANSFORMERS_VERSION.rpartition(".")[0]
 _NO_FIELDS = ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "auto_map")
+_LABELS = {"num_labels", "id2label"}
 _SIZE = r"(^|_)(n|num|dim|size|layers?|heads?|experts?|rank|width|depth|channels|hidden|ffn|inner|d)(_|$)"
 _TEXT = r"(^|[._])(text|language|llm|decoder)"  # the part that sizes at the top of a config usually belong to
 _DIMENSIONS = (  # the names that configs use for one size, each in a string
@@ -39,25 +40,28 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     ['hiden_size is not read; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)
-    is_custom = is_own(spec.library, spec.model_type)
-    found = [note for holds, note in _general(config.raw, is_custom) if holds]
+    found = [note for holds, note in _general(config.raw, is_own(spec.library, spec.model_type)) if holds]
     found += [*_misplaced(config, scope), *dict.fromkeys(_replaced(scope))]
     if scope.flattened:
         return found
-    model_type, known = spec.model_type, scope.known_names() | {"num_labels", "id2label"}
-    own = {name: value for name, value in config.raw.items() if name not in _NO_FIELDS}
-    own = {name: value for name, value in own.items() if not config.origin.is_overridden(name)}
+    known, own = scope.known_names() | _LABELS, _own_fields(config)
     own = {name: value for name, value in own.items() if not any(name in note for note in found)}
     if own and not known & own.keys():
-        found.append(f"the config sets no field that {model_type} reads: the count is of its default config")
+        found.append(f"no count reads a field of this config: the count is of {spec.model_type}'s defaults")
     for name in [name for name, value in own.items() if name not in known and is_size(name, value)]:
-        if not _is_exported(model_type, name, otherwise=True):
-            found.append(f"{name} = {own[name]} is not read: {model_type} has no such field")
+        if not _is_exported(spec.model_type, name, otherwise=True):
+            found.append(f"{name} = {own[name]} is not read: {spec.model_type} has no such field")
     return found
 
 
+def _own_fields(config: RawConfig) -> dict[str, Any]:
+    """Return the fields that the user's file gives, without those that every config may have."""
+    given = {name: value for name, value in config.raw.items() if not config.origin.is_overridden(name)}
+    return {name: value for name, value in given.items() if name not in _NO_FIELDS and name[:1] != "_"}
+
+
 def _general(raw: Mapping[str, Any], is_custom: bool) -> Iterator[tuple[object, str]]:
-    """Notes that do not depend on the spec, each with its condition."""
+    """Yield notes that do not depend on the spec, each after its condition."""
     quantized = (raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
     is_quantized = any(isinstance(value, Mapping) and value for value in quantized)
     yield is_quantized, "tensors are those of the unquantized model; bytes are those of the quantized weights"
@@ -66,9 +70,9 @@ def _general(raw: Mapping[str, Any], is_custom: bool) -> Iterator[tuple[object, 
     listed = len(raw.get("architectures") or ())
     yield listed > 1, f"architectures names {listed} classes; unless one is chosen, the first counts"
     labels, count = raw.get("id2label"), raw.get("num_labels")
-    differ = isinstance(labels, Mapping) and count not in (None, len(labels))
-    entries = len(labels) if isinstance(labels, Mapping) else 0
-    yield differ, f"id2label has {entries} entries, but num_labels is {count}, and wins in transformers"
+    entries = len(labels) if isinstance(labels, Mapping) else count
+    differ = f"id2label has {entries} entries, but num_labels is {count}, and wins in transformers"
+    yield count not in (None, entries), differ
     written = str(raw.get("transformers_version"))
     newer = f"the config was written by transformers {written}, but the specs are for {_VERSION}"
     yield _version(written) > _version(_VERSION), newer
@@ -158,48 +162,47 @@ def is_one_slip(name: str, other: str) -> bool:
 
 
 _Part = tuple[str, Scope, bool]  # the path of a config or sub-config, and if the user's config gives it
-_Unread = tuple[str, int, str, object]  # a size that is not read, and the path that is read, with its default
 
 
-def check_sizes(scope: Scope) -> None:
-    """Refuse a config if its class would use defaults in place of the sizes that the config gives.
+def check_fields(config: RawConfig, scope: Scope) -> None:
+    """Errors: :class:`ConfigError` if a class would use defaults in place of what the config gives.
 
-    Errors: :class:`ConfigError`, with the fields that are not read, and those that are.
+    These are sizes that the class does not read, and configs that share no field with their model type.
     """
-    found = [(inner, [*_unread_sizes(inner)]) for _, inner, given in _parts(scope) if given]
-    if problems := [_problem(inner, unread) for inner, unread in found if any(map(_has_known_name, unread))]:
+    parts = [inner for _, inner, is_given in _parts(scope) if is_given]
+    if problems := [problem for inner in parts for problem in _unread_sizes(inner)]:
         raise ConfigError(problems)
+    own, model_type = _own_fields(config), scope.spec.model_type
+    if scope.flattened or not own or own.keys() & (scope.known_names() | _LABELS):
+        return
+    from archspec.specs.exported import config_fields, former_fields
+
+    if not own.keys() & {*config_fields(model_type), *former_fields(model_type)}:
+        message = f"{config.origin.name}: the config has no field of {model_type}"
+        help_ = f"give the config of a {model_type}; for its default one leave out {', '.join([*own][:3])}"
+        raise ConfigError(message, help=help_)
 
 
-def _has_known_name(unread: _Unread) -> bool:
-    return unread[0] in _SYNONYMS or unread[2].rpartition(".")[2] in _SYNONYMS
-
-
-def _problem(inner: Scope, unread: list[_Unread]) -> Problem:
-    path, model_type = inner.origin.path, inner.spec.model_type
-    names = ", ".join(name for name, *_ in unread)
-    defaults = ", ".join(f"{path}{read} = {default}" for _, _, read, default in unread)
-    settings = ",".join(f"{path}{read}={value}" for _, value, read, _ in unread)
-    verb = "is" if len(unread) == 1 else "are"
-    message = f"{names} {verb} not read: {model_type} would use the default {defaults}"
-    problem = inner.origin.problem(unread[0][0], message, f"pass --set {settings}")
-    return problem._replace(message=problem.message.replace(f"{path}{unread[0][0]}: ", "", 1))
-
-
-def _unread_sizes(scope: Scope) -> Iterator[_Unread]:
-    known = scope.known_names()
+def _unread_sizes(scope: Scope) -> Iterator[Problem]:
+    """Yield the sizes under a well-known name that a config gives, and that its class does not read."""
+    known, model_type = scope.known_names(), scope.spec.model_type
     for name, value in scope.raw.items():
         if name in known or not is_size(name, value):
             continue
         whole, *inner = _parts(scope)
         readers = [whole] if _same_size(scope, name) else [one for one in inner if _same_size(one[1], name)]
-        found = [_default(*one, name, value) for one in readers]
-        if found and None not in found and not _is_exported(scope.spec.model_type, name, False):
-            yield min(filter(None, found), key=lambda one: not re.search(_TEXT, one[2]))
+        defaults = [_default(*one, name, value) for one in readers]
+        if not defaults or None in defaults or _is_exported(model_type, name, False):
+            continue
+        read, default = min(filter(None, defaults), key=lambda one: not re.search(_TEXT, one[0]))
+        if name in _SYNONYMS or read.rpartition(".")[2] in _SYNONYMS:
+            path = scope.origin.path + read
+            message = f"is not read: {model_type} would use the default {path} = {default}"
+            yield scope.origin.problem(name, message, f"pass --set {path}={value}")
 
 
 def _same_size(scope: Scope, name: str) -> list[str]:
-    """The fields of a config's spec for the size of a name: its own, a synonym's, or one misspelled."""
+    """Return the fields for the size of a name: the field itself, a synonym's, or one misspelled."""
     fields, own = scope.spec.fields, scope.canonical(name)
     if own in fields:
         return [own]
@@ -208,8 +211,8 @@ def _same_size(scope: Scope, name: str) -> list[str]:
     return [one for one in synonyms if one in fields] or [*slips]
 
 
-def _default(path: str, scope: Scope, given: bool, name: str, value: int) -> _Unread | None:
-    """The default that is used in place of a size; None if the config gives the size, or it is the same."""
+def _default(path: str, scope: Scope, given: bool, name: str, value: int) -> tuple[str, object] | None:
+    """Return the field and the default that replace a size; None if the config gives the size."""
     fields = _same_size(scope, name)
     if given and any(scope.raw.get(field) is not None for field in fields):
         return None
@@ -217,7 +220,7 @@ def _default(path: str, scope: Scope, given: bool, name: str, value: int) -> _Un
         values = [scope.get(field) for field in fields]
     except ArchspecError:
         return None
-    return None if value in values else (name, value, path + fields[0], values[0])
+    return None if value in values else (path + fields[0], values[0])
 
 
 def _parts(scope: Scope, path: str = "", given: bool = True) -> Iterator[_Part]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from archspec.arguments import checked, takes
 from archspec.configs.choice import choose, default_note, source_of
-from archspec.configs.notes import check_sizes, notes
+from archspec.configs.notes import check_fields, notes
 from archspec.configs.origin import RawConfig, merge_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
@@ -59,7 +59,7 @@ class Model:
         self.model_type, self.architecture = spec.model_type, architecture
         self.chosen, self.set_notes, self.idle = tuple[str, ...](), tuple[str, ...](), tuple[str, ...]()
         self.scope = Scope(spec, config.raw, config.origin)
-        check_sizes(self.scope)
+        check_fields(config, self.scope)
         self.scope.validate()
 
     @cached_property

@@ -13,6 +13,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from archspec.configs.choice import choose, source_of
+from archspec.configs.notes import check_fields
 from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
@@ -149,6 +150,7 @@ class Subject:
         chosen = choose(read_config(found), architecture, self.library)
         self.model_type, self.architecture, self.config, _ = chosen
         self.spec = self.library.load(self.model_type)
+        check_fields(self.config, Scope(self.spec, self.config.raw, self.config.origin, demanding=False))
         settings = self.settled({axis.name: axis.values[0] for axis in self.axes})
         try:
             check_overrides(self.spec, settings, self.configured(settings))
