@@ -16,7 +16,7 @@ from archspec.specs.records import Spec, model_types
 from archspec.specs.search_path import is_own, library_of
 from archspec.typing_light import Any, NamedTuple
 
-_NAMES = "give a model's config.json, or pass --architecture CLASS; archspec list prints them"
+_NAMES = "pass --architecture CLASS or --set model_type=TYPE; archspec list prints both"
 _GENERATE = {"AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM"}
 _IN_MOST_CONFIGS = {"tie_word_embeddings", "pad_token_id"}
 

@@ -163,6 +163,8 @@ def is_one_slip(name: str, other: str) -> bool:
 
 _Part = tuple[str, Scope, bool]  # the path of a config or sub-config, and if the user's config gives it
 
+_Unread = tuple[str, int, str, object]  # a size that is not read, and the path that is read, with its default
+
 
 def check_fields(config: RawConfig, scope: Scope) -> None:
     """Errors: :class:`ConfigError` if a class would use defaults in place of what the config gives.
@@ -170,7 +172,7 @@ def check_fields(config: RawConfig, scope: Scope) -> None:
     These are sizes that the class does not read, and configs that share no field with their model type.
     """
     parts = [inner for _, inner, is_given in _parts(scope) if is_given]
-    if problems := [problem for inner in parts for problem in _unread_sizes(inner)]:
+    if problems := [_unread_problem(inner, found) for inner in parts if (found := [*_unread_sizes(inner)])]:
         raise ConfigError(problems)
     own, model_type = _own_fields(config), scope.spec.model_type
     if scope.flattened or not own or own.keys() & (scope.known_names() | _LABELS):
@@ -183,22 +185,28 @@ def check_fields(config: RawConfig, scope: Scope) -> None:
         raise ConfigError(message, help=help_)
 
 
-def _unread_sizes(scope: Scope) -> Iterator[Problem]:
+def _unread_problem(scope: Scope, unread: list[_Unread]) -> Problem:
+    names = ", ".join(name for name, *_ in unread)
+    defaults = ", ".join(f"{path} = {default}" for _, _, path, default in unread)
+    message = f"{scope.spec.model_type} does not read {names}, and would use the default {defaults}"
+    settings = ",".join(f"{path}={value}" for _, value, path, _ in unread)
+    return scope.origin.problem(unread[0][0], message, f"pass --set {settings}")
+
+
+def _unread_sizes(scope: Scope) -> Iterator[_Unread]:
     """Yield the sizes under a well-known name that a config gives, and that its class does not read."""
-    known, model_type = scope.known_names(), scope.spec.model_type
+    known = scope.known_names()
     for name, value in scope.raw.items():
         if name in known or not is_size(name, value):
             continue
         whole, *inner = _parts(scope)
         readers = [whole] if _same_size(scope, name) else [one for one in inner if _same_size(one[1], name)]
         defaults = [_default(*one, name, value) for one in readers]
-        if not defaults or None in defaults or _is_exported(model_type, name, False):
+        if not defaults or None in defaults or _is_exported(scope.spec.model_type, name, False):
             continue
         read, default = min(filter(None, defaults), key=lambda one: not re.search(_TEXT, one[0]))
         if name in _SYNONYMS or read.rpartition(".")[2] in _SYNONYMS:
-            path = scope.origin.path + read
-            message = f"is not read: {model_type} would use the default {path} = {default}"
-            yield scope.origin.problem(name, message, f"pass --set {path}={value}")
+            yield name, value, scope.origin.path + read, default
 
 
 def _same_size(scope: Scope, name: str) -> list[str]:

@@ -126,7 +126,6 @@ def test_an_unclear_class_is_refused(config: Raw, architecture: str | None) -> N
         choose(read_config(config), architecture)
 
 
-NEXT = "give the config.json next to it"
 EXPORT = "transformers 5.24.0 does not export a class "
 MODEL, HEAD = "--architecture LlamaModel", "--architecture LlamaForCausalLM"
 REFUSED: list[tuple[Raw, str | None, str, str]] = [
@@ -173,13 +172,7 @@ REFUSED: list[tuple[Raw, str | None, str, str]] = [
     ({"architectures": ["NoModel"]}, None, f"{EXPORT}NoModel", "did you mean"),
     (LLAMA, "LlamaMLP", "is a part of llama's classes that transformers does not export", MODEL),
     ({"architectures": ["EsmFold2Model"]}, None, "EsmFold2Model is a class of transformers 5.24.0", "list"),
-    ({"peft_type": "LORA"}, None, "this is not a model's config: it describes an adapter", "base model's"),
-    ({"model_cfg": {}, "preprocess_cfg": {}}, None, "it is open_clip's", "same model in transformers"),
-    ({"dim": 4096, "n_layers": 32, "vocab_size": -1}, None, "weights in another format", "convert"),
-    *(
-        ({name: None}, None, "it is another file of a checkpoint", NEXT)
-        for name in ("weight_map", "eos_token_id", "tokenizer_class", "image_processor_type", "log_history")
-    ),
+    ({"peft_type": "LORA"}, None, "the config has neither model_type nor architectures", "pass"),
 ]
 
 

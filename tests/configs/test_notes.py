@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from refused import LLAMA
 
+import archspec
 from archspec.configs.notes import notes
 from archspec.configs.reader import read_config
 from archspec.specs.library import shipped
@@ -36,12 +38,26 @@ LLAVA = {"model_type": "llava", "hidden_size": 64}
             {**BARE, "hidden_size": 64, "ffn_hidden_size": 9, "max_position_embeddings": 5},
             ["ffn_hidden_size = 9 is not read: llama has no such field"],
         ),
-        (
-            {**BARE, "use_mup": True},
-            ["the config sets no field that llama reads: the count is of its default"],
-        ),
+        ({**BARE, "rope_theta": 5}, ["no count reads a field of this config"]),
     ],
 )
 def test_notes(config: dict[str, Any], expected: list[str]) -> None:
     found = notes(read_config(config), shipped().load(config["model_type"]))
     assert len(found) == len(expected) and all(map(str.startswith, found, expected)), found
+
+
+@pytest.mark.parametrize(
+    ("config", "refused"),
+    [
+        (BARE, False),
+        ({**BARE, "_name_or_path": "x", "dtype": "float16"}, False),
+        ({**BARE, "rope_theta": 5}, False),
+        ({**BARE, "use_mup": True, "vocab_size": 8}, False),
+        ({**BARE, "use_mup": True}, True),
+        ({**BARE, "use_mup": True, "dtype": "float16", "auto_map": {}}, True),
+    ],
+)
+def test_a_config_without_a_field_of_its_type_is_refused(config: dict[str, Any], refused: bool) -> None:
+    for use in (lambda: archspec.load(config), lambda: archspec.sweep(config, {"num_hidden_layers": [2]})):
+        with pytest.raises(archspec.ArchspecError, match="no field of llama") if refused else nullcontext():
+            use()

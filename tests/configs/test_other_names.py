@@ -62,7 +62,7 @@ def test_other_names_of_fields() -> None:
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        ({"model_type": "deepseek_v2", "num_local_experts": 3}, "num_local_experts is not read"),
+        ({"model_type": "deepseek_v2", "num_local_experts": 3}, "does not read num_local_experts"),
         (
             {"model_type": "mistral_large4_text", "num_experts": 64, "n_routed_experts": 8},
             "is 64, but n_routed_experts, the same field, is 8",
