@@ -76,25 +76,15 @@ def as_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, type):
         return str(value)
     if callable(getattr(value, "to_dict", None)):
-        return _config_object(value, depth)
+        found = as_json(value.to_dict(), depth + 1)
+        model_type = getattr(value, "model_type", None)
+        if isinstance(found, dict) and isinstance(model_type, str):
+            found["model_type"] = found.get("model_type") or model_type
+        return found
     for kind, base_value in _BASE_VALUE.items():
         if isinstance(value, kind):
             return as_json(base_value(value), depth)
     return as_json(value.tolist(), depth + 1) if callable(getattr(value, "tolist", None)) else str(value)
-
-
-def _config_object(value: Any, depth: int) -> Any:
-    try:
-        found = as_json(value.to_dict(), depth + 1)
-    except ConfigError:
-        raise
-    except Exception as error:
-        message = f"{type(value).__name__}.to_dict() does not work: {error}"
-        raise ConfigError(message, help="pass the fields as a dict") from None
-    model_type = getattr(value, "model_type", None)
-    if isinstance(found, dict) and isinstance(model_type, str):
-        found["model_type"] = found.get("model_type") or model_type
-    return found
 
 
 def place_of(source: Source, offset: int, width: int = 1) -> Place:
@@ -103,8 +93,12 @@ def place_of(source: Source, offset: int, width: int = 1) -> Place:
     return Place(source, len(lines), max(1, len(lines[-1])), width)
 
 
-def _tokens(text: str) -> Iterator[tuple[list[str], re.Match[str]]]:
-    """Yield each token of a JSON text, with the path that is open after it, list positions included."""
+def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """Yield every key of a JSON text: its path, list positions included, its offset and its length.
+
+    >>> [(".".join(path), offset) for path, offset, _ in keys('{"a": {"b": [{"c": 1}, {"c": 2}]}}')]
+    [('a', 1), ('a.b', 7), ('a.b.0.c', 14), ('a.b.1.c', 24)]
+    """
     path: list[str] = []
     for token in re.finditer(_TOKEN, text):
         first = token.group()[0]
@@ -116,17 +110,6 @@ def _tokens(text: str) -> Iterator[tuple[list[str], re.Match[str]]]:
             path[-1] = str(int(path[-1]) + 1)
         elif token["key"] and path:
             path[-1] = json.loads(token["key"])
-        yield path, token
-
-
-def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Yield every key of a JSON text: its path, list positions included, its offset and its length.
-
-    >>> [(".".join(path), offset) for path, offset, _ in keys('{"a": {"b": [{"c": 1}, {"c": 2}]}}')]
-    [('a', 1), ('a.b', 7), ('a.b.0.c', 14), ('a.b.1.c', 24)]
-    """
-    for path, token in _tokens(text):
-        if token["key"] and path:
             yield tuple(path), token.start(), len(token["key"])
 
 
@@ -147,9 +130,10 @@ def repeated_key(text: str) -> tuple[str, int, int] | None:
 
 def nesting(text: str) -> int:
     """Return the offset at which a JSON text is nested too deep; 0 if it is not."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return 0
-    try:
-        return next((token.start() for path, token in _tokens(text) if len(path) > MAX_DEPTH), 0)
-    except json.JSONDecodeError:  # an invalid key before any deep nesting
-        return 0
+    depth = 0
+    is_short = text.count("[") + text.count("{") <= MAX_DEPTH
+    for token in () if is_short else re.finditer(rf"{_TEXT}|[{{}}\[\]]", text):
+        depth += (token[0] in "[{") - (token[0] in "]}")
+        if depth > MAX_DEPTH:
+            return token.start()
+    return 0

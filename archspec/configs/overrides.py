@@ -43,10 +43,9 @@ def parse_override(text: str) -> tuple[str, Any]:
     """
     path, equals, rest = text.partition("=")
     path, value, start = path.strip(), rest.strip(), len(text) - len(rest.lstrip())
-    if not equals:
-        _refuse(text, 0, f"{text!r} is not an override", "write field=value")
-    if not re.match(_PATH, path):
-        _refuse(text, 0, f"{path!r} is not a field", "write field=value, or sub_config.field=value")
+    if not equals or not re.match(_PATH, path):
+        message = f"{path!r} is not a field" if equals else f"{text!r} is not an override"
+        _refuse(text, 0, message, "write field=value, or sub_config.field=value")
     if value in _PYTHON:
         _refuse(text, start, f"{path}: {value} is not a JSON value", f"write {_PYTHON[value]}")
     if not value:

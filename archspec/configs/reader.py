@@ -14,7 +14,6 @@ from contextlib import suppress
 from archspec.configs.json_text import as_json, parse_json, place_of
 from archspec.configs.origin import Origin, RawConfig
 from archspec.errors import ConfigError, FormulaError, Source, nearest_names
-from archspec.specs.library import shipped
 from archspec.typing_light import Any
 
 MAX_BYTES = 10_000_000
@@ -27,11 +26,6 @@ QUANTIZATION_FILES = {  # next to config.json, by older tools: the quantization 
     "hf_quant_config.json": "modelopt",
     "quantize_config.json": "gptq",
     "quant_config.json": "awq",
-}
-_OTHER_FILES = {
-    "adapter_config.json": "it describes an adapter: give the base model's config",
-    "model_index.json": "it describes a pipeline: give the folder of one of its models",
-    "params.json": "params.json is not transformers' format: convert the checkpoint",
 }
 
 
@@ -61,9 +55,8 @@ def _read(source: Any) -> RawConfig:
     if isinstance(source, Mapping) or callable(getattr(source, "to_dict", None)):
         return RawConfig(as_json(source), Origin())
     if hasattr(source, "__dataclass_fields__"):
-        return RawConfig(
-            as_json({name: getattr(source, name) for name in source.__dataclass_fields__}), Origin()
-        )
+        fields = {name: getattr(source, name) for name in source.__dataclass_fields__}
+        return RawConfig(as_json(fields), Origin())
     kind, help_ = type(source).__name__, _HELP
     if hasattr(getattr(source, "config", None), "to_dict"):
         help_ = f"pass the model's config and its class: load(model.config, {kind!r})"
@@ -115,7 +108,7 @@ def _fetch(name: str) -> str:
     except ImportError:
         message = f"{name}: there is no such file, and huggingface-hub is not installed"
         raise ConfigError(message, help="pip install huggingface-hub, or give the path of a file") from None
-    offline = not _has_route()
+    offline = _is_offline()
     try:
         path = str(hf_hub_download(name, "config.json", etag_timeout=10, local_files_only=offline))
     except Exception as error:  # the hub's errors have no common base, and all mean that there is no config
@@ -131,26 +124,24 @@ def _fetch(name: str) -> str:
     return path
 
 
-def _has_route() -> bool:
-    """Return True if the hub's host has an address; without one, a download would wait half a minute."""
+def _is_offline() -> bool:
+    """Return True if the hub's host has no address: a download would wait for half a minute."""
     import socket
+    import urllib.request
     from urllib.parse import urlsplit
 
-    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
-        return True
     host = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co").hostname
     try:
-        return bool(socket.getaddrinfo(host, None))
+        return not urllib.request.getproxies() and not socket.getaddrinfo(host, None)
     except OSError:
-        return False
+        return True
 
 
 def _file_in_folder(path: str) -> str:
     file = os.path.join(path, "config.json")
     if os.path.lexists(file) or not os.access(path, os.X_OK):  # opening it gives the reason
         return file
-    helps = [text for name, text in _OTHER_FILES.items() if os.path.isfile(os.path.join(path, name))]
-    raise ConfigError(f"{_printable(path)}: the folder has no config.json", help=[*helps, _HELP][0])
+    raise ConfigError(f"{_printable(path)}: the folder has no config.json", help=_HELP)
 
 
 def _missing_file(path: str) -> ConfigError:
@@ -163,8 +154,6 @@ def _missing_file(path: str) -> ConfigError:
     folder, name = os.path.split(path)
     near = nearest_names(name, os.listdir(folder or ".")) if name and os.path.isdir(folder or ".") else []
     help_ = f"did you mean {' or '.join(near)}?" if near else _HELP
-    if path in shipped().model_types():
-        help_ = f'for the defaults of {path} give {{"model_type": "{path}"}}'
     return ConfigError(f"{_printable(path)}: there is no such file", help=help_)
 
 

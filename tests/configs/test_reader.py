@@ -51,8 +51,6 @@ def test_invalid_sources(source: Any, expected: str, tmp_path: Path, monkeypatch
 
 def test_the_help_for_folders_and_misspelled_files(tmp_path: Path) -> None:
     assert message(tmp_path).startswith(f"{tmp_path}: the folder has no config.json")
-    (tmp_path / "adapter_config.json").write_text("{}")
-    assert message(tmp_path).endswith("help: it describes an adapter: give the base model's config")
     (tmp_path / "config.json").write_text("{}")
     assert "help: did you mean config.json" in message(tmp_path / "confg.json")
 
