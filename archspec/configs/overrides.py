@@ -228,22 +228,20 @@ def _target(scope: Scope, path: str, names: list[str]) -> _Target:
     if len(names) > 1 and name in spec.fields and isinstance(value := scope.get(name), SubConfig):
         return _target(value.scope, path, names[1:])
     if path in _BYTES:
-        effect = "bytes"
-    elif name == "id2label" or (len(names) == 1 and name in _ALWAYS):
-        effect = "class"
-    elif name in spec.fixed:
-        effect = "computed"
-    elif name in spec.fields:
-        effect = "costs" if spec.fields[name].only_costs else "counts"
-    elif (part := _flat_part(scope)) is not None and part.has(name):
-        effect = "part"
-    else:
-        effect = "idle" if names[0] in _field_kinds(scope) else "unknown"
-    return scope, names, effect
+        return scope, names, "bytes"
+    if name == "id2label" or (len(names) == 1 and name in _ALWAYS):
+        return scope, names, "class"
+    if name in spec.fixed:
+        return scope, names, "computed"
+    if name in spec.fields:
+        return scope, names, "costs" if spec.fields[name].only_costs else "counts"
+    if (part := _flat_part(scope)) is not None and part.has(name):
+        return scope, names, "part"
+    return scope, names, "idle" if names[0] in _field_kinds(scope) else "unknown"
 
 
 def _field_kinds(scope: Scope) -> dict[str, str]:
-    """The fields that configs of a type have or had, with the types of their values."""
+    """Return the fields that configs of a type have or had, with the types of their values."""
     part = _flat_part(scope)
     inner = _field_kinds(part) if part is not None and scope.flattened else {}
     model_type = scope.spec.model_type
@@ -264,10 +262,8 @@ def _fault(scope: Scope, names: list[str], effect: str, path: str) -> tuple[str,
     if effect == "part" and not scope.flattened:
         return f"belongs to {spec.flat}, which this config has", f"write {spec.flat}.{path}"
     if effect in ("costs", "idle"):
-        kind, value = (
-            _field_kinds(scope).get(names[0] if effect == "idle" else name, "any"),
-            scope.raw.get(name),
-        )
+        kind = _field_kinds(scope).get(names[0] if effect == "idle" else name, "any")
+        value = scope.raw.get(name)
         message = f"{describe(value)} is not {kind.replace('None', 'null').replace(' | ', ' or ')}"
         return None if fits(value, union(kind)) else (message, "transformers refuses it, too")
     if effect == "unknown":

@@ -163,8 +163,7 @@ class Subject:
     def over(self, axes: Sequence[Axis]) -> Subject:
         """Return the same subject over other values of the same fields."""
         other = copy(self)
-        other.axes = tuple(axes)
-        other.space = Space([axis.bounds for axis in axes])
+        other.axes, other.space = tuple(axes), Space([axis.bounds for axis in axes])
         return other
 
     def settled(self, values: Mapping[str, Any]) -> dict[str, Any]:
