@@ -1,7 +1,4 @@
-"""Classes of transformers on torch's meta device, where tensors have shapes and no memory.
-
-A row is one tensor of a model or of a spec, as both are compared.
-"""
+"""Classes of transformers on torch's meta device, and their tensors as rows to compare with a spec's."""
 
 from __future__ import annotations
 
@@ -38,21 +35,18 @@ def spec_rows(tensors: list[Tensor]) -> list[Row]:
 
 def module_rows(model: Any) -> list[Row]:
     """Return the rows of any torch module; ties are found by the identity of the Parameter."""
-    parameters = list(model.named_parameters(remove_duplicate=False))
     buffers = list(model.named_buffers(remove_duplicate=False))
     saved = set(model.state_dict(keep_vars=True)) if buffers else set()
-    buffers = [(name, buffer) for name, buffer in buffers if name in saved]
-    split = _embedding_split(model)
-    first: dict[int, str] = {}
+    named = [("parameter", *one) for one in model.named_parameters(remove_duplicate=False)]
+    named += [("buffer", name, buffer) for name, buffer in buffers if name in saved]
+    split, first = _embedding_split(model), dict[int, str]()
     rows = []
-    for kind, tensors in (("parameter", parameters), ("buffer", buffers)):
-        for name, tensor in tensors:
-            canonical = first.setdefault(id(tensor), name)
-            tied_to = None if canonical == name else canonical
-            trainable, part = False, ""
-            if kind == "parameter":
-                trainable, part = tensor.requires_grad, split.get(id(tensor), "")
-            rows.append(Row(name, tuple(tensor.shape), kind, trainable, tied_to, part))
+    for kind, name, tensor in named:
+        canonical = first.setdefault(id(tensor), name)
+        tied_to = None if canonical == name else canonical
+        is_parameter = kind == "parameter"
+        trainable, part = is_parameter and tensor.requires_grad, split.get(id(tensor), "")
+        rows.append(Row(name, tuple(tensor.shape), kind, trainable, tied_to, part if is_parameter else ""))
     return rows
 
 
@@ -79,7 +73,7 @@ def transformers_rows(architecture: str, raw: dict[str, Any], model_type: str) -
 
 
 def built(cls: Any, config: Any) -> Any:
-    """Return an instance on meta, built as transformers loads a checkpoint."""
+    """Return an instance on meta, built as transformers loads a checkpoint. Errors: Refused, Unavailable."""
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         stack.enter_context(redirect_stdout(io.StringIO()))  # PE prints which docstrings it lacks

@@ -1,13 +1,13 @@
 """Costs of one call of a transformers class, as torch counts them on meta: FLOPs by module, and the KV cache.
 
-FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. Meta tensors have
-no values: :mod:`archspec.reference.meta` supplies them.
+FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add.
+:mod:`archspec.reference.meta` supplies the values that meta tensors lack.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from archspec.costs.records import Call
 from archspec.reference.classes import config_of, model_class
 from archspec.reference.construction import built
 from archspec.reference.meta import on_meta
-from archspec.reference.verdicts import Unavailable, one_line
+from archspec.reference.verdicts import Unavailable, measuring
 
 NO_CACHE = "the class returns no cache"
 _CACHES = ("cache", "past_key_values", "cache_params", "mems", "past_buckets_states", "state")
@@ -23,7 +23,7 @@ _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
 _ASKED = ("inkling_text",)  # their configs do not ask for a cache, as generate() does
 _WHOLE = ("cpmant",)  # their inputs repeat the cached positions
-_FLOAT32 = ("bros", "fnet")  # einsum with float32 positions; torch's Fourier transforms have no bfloat16
+_FLOAT32 = ("bros", "fnet")  # einsum with float32 positions; torch's Fourier transforms lack bfloat16
 
 
 class Measured(NamedTuple):
@@ -37,25 +37,32 @@ class Measured(NamedTuple):
     dtypes: dict[str, str]
 
 
-def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bool = False) -> Any:
-    """A model in bfloat16 on meta with eager attention, and experts whose products FlopCounterMode counts.
-
-    If it ``trains`` it is in float32, without a cache, and its parameters require their gradients.
+def prepared_config(model_type: str, raw: dict[str, Any], attention: str, use_cache: bool) -> Any:
+    """Return the config of a model that is called, with another attention function.
 
     Errors: :class:`archspec.reference.Refused`, :class:`archspec.reference.Unavailable`.
     """
     config = config_of(model_type, raw)
     for one in configs_in(config):
-        one._attn_implementation = "eager"
-        if hasattr(one, "_experts_implementation"):
-            one._experts_implementation = "batched_mm"
-        one.return_dict = True
-        if hasattr(one, "use_cache"):
-            one.use_cache = not trains
+        one._attn_implementation, one.return_dict = attention, True
+        if hasattr(one, "use_cache") or not use_cache or one.model_type in _ASKED:
+            one.use_cache = use_cache
         if getattr(one, "pad_token_id", 0) is None:
             one.pad_token_id = 0  # sequence classification looks for the last token that is not padding
-        if one.model_type in _ASKED:
-            one.use_cache = not trains
+    return config
+
+
+def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bool = False) -> Any:
+    """Return a model in bfloat16 on meta with eager attention, and experts that FlopCounterMode counts.
+
+    If it ``trains`` it is in float32, without a cache, and its parameters require their gradients.
+
+    Errors: :class:`archspec.reference.Refused`, :class:`archspec.reference.Unavailable`.
+    """
+    config = prepared_config(model_type, raw, "eager", not trains)
+    for one in configs_in(config):
+        if hasattr(one, "_experts_implementation"):
+            one._experts_implementation = "batched_mm"
         if getattr(one, "languages", None):  # xmod uses the adapters of one language only
             one.languages = [one.default_language or one.languages[0]]
             one.default_language = one.languages[0]
@@ -130,26 +137,37 @@ def output_of(
 
     ``watching`` is entered around the call. Errors: as of :func:`measured`.
     """
-    given = dict(cache or {})
     if encodes(model) and not model.config.is_encoder_decoder:
-        raise Unavailable(
-            "an encoder-decoder whose config has is_encoder_decoder=False"
-        )  # T5 keeps one cache for both
-    try:
-        with on_meta():
-            settle(model, call)
-            if call.past:
-                first = model(
-                    **inputs(
-                        model, call._replace(tokens=call.past, past=0, new_encoder_tokens=call.encoder_tokens)
-                    )
-                )
-                given = handed_on(model, first)
-            taken = inputs(model, call, given)
-            with watching:
-                return model(**taken, **given)
-    except Exception as error:  # the forward failed on meta; that says nothing about the costs
-        raise Unavailable(one_line(error)) from None
+        # T5 keeps one cache for both.
+        raise Unavailable("an encoder-decoder whose config has is_encoder_decoder=False")
+    with measuring(), on_meta():
+        settle(model, call)
+        given = {**(cache or {}), **past_of(model, call)}
+        taken = inputs(model, call, given)
+        with watching:
+            return model(**taken, **given)
+
+
+def past_of(model: Any, call: Call, ids: Callable[..., Any] | None = None) -> dict[str, Any]:
+    """Return the arguments that a first call of `past` tokens gives the next one; none without a past.
+
+    ``ids`` makes the inputs, by default :func:`inputs`.
+    """
+    from transformers.modeling_outputs import MoEModelOutput
+
+    if not call.past:
+        return {}
+    output = model(**(ids or inputs)(model, without_past(call, call.past)))
+    name, cache = _cache(output)
+    if cache is None or (encodes(model) and name not in parameters_of(model)):
+        raise ValueError(NO_CACHE)  # some heads return a cache that they do not accept
+    encoded = getattr(output, "encoder_last_hidden_state", None)
+    return {name: cache} if encoded is None else {name: cache, "encoder_outputs": MoEModelOutput(encoded)}
+
+
+def without_past(call: Call, tokens: int) -> Call:
+    """Return a call of some tokens without a past, which computes all encoder tokens."""
+    return call._replace(tokens=tokens, past=0, new_encoder_tokens=call.encoder_tokens)
 
 
 def cache_tensors(model: Any, output: Any) -> dict[str, Any]:
@@ -173,7 +191,7 @@ def settle(model: Any, call: Call) -> None:
         for module in model.modules():
             if hasattr(module, "set_attention_type"):
                 module.set_attention_type(model.config.attention_type)
-        model(**inputs(model, call._replace(past=0, new_encoder_tokens=call.encoder_tokens)))
+        model(**inputs(model, without_past(call, call.tokens)))
 
 
 def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -194,17 +212,6 @@ def _cache(output: Any) -> tuple[str, Any]:
     """Return the name and the cache that a call returns."""
     named = ((name, getattr(output, name, None)) for name in _CACHES)
     return next(((name, cache) for name, cache in named if cache is not None), ("", None))
-
-
-def handed_on(model: Any, output: Any) -> dict[str, Any]:
-    """Return the arguments that a first call gives the next one."""
-    from transformers.modeling_outputs import MoEModelOutput
-
-    name, cache = _cache(output)
-    if cache is None or (encodes(model) and name not in parameters_of(model)):
-        raise ValueError(NO_CACHE)  # some heads return a cache that they do not accept
-    encoded = getattr(output, "encoder_last_hidden_state", None)
-    return {name: cache} if encoded is None else {name: cache, "encoder_outputs": MoEModelOutput(encoded)}
 
 
 def tensors(holder: Any, path: str = "", seen: set[int] | None = None) -> dict[str, Any]:
@@ -248,7 +255,7 @@ def by_module(counter: Any, model: Any) -> dict[str, int]:
 
 
 def symbolic_flops(model: Any, call: Call) -> Any:
-    """FLOPs as torch counts them: a SymPy expression in `batch`, `tokens` and `encoder_tokens`.
+    """Return FLOPs as torch counts them: a SymPy expression in `batch`, `tokens` and `encoder_tokens`.
 
     The lengths of the call must differ. The expression holds if torch takes the same branches as at these
     lengths. Errors: :class:`archspec.reference.Unavailable` for a model that does not run on symbols.
@@ -261,12 +268,11 @@ def symbolic_flops(model: Any, call: Call) -> Any:
 
     fake = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
     names: dict[Any, Any] = {}
-    try:
+    counter = FlopCounterMode(display=False)
+    with measuring():
         taken = {name: _symbolic(fake, tensor, names, call) for name, tensor in inputs(model, call).items()}
-        with on_meta(), fake, torch.no_grad(), FlopCounterMode(display=False) as counter:
+        with on_meta(), fake, torch.no_grad(), counter:
             model(**taken)
-    except Exception as error:  # the forward pass failed on symbols; that says nothing about the costs
-        raise Unavailable(one_line(error)) from None
     flops = counter.get_total_flops()
     found = flops.node.expr if isinstance(flops, torch.SymInt) else sympy.Integer(flops)
     return sympy.expand(found.xreplace(names))

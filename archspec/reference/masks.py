@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from archspec.costs.records import Call
-from archspec.reference.costs import by_module, handed_on, inputs, measured, output_of
-from archspec.reference.verdicts import Unavailable, one_line
+from archspec.reference.costs import by_module, inputs, measured, output_of, past_of
+from archspec.reference.meta import functions
+from archspec.reference.verdicts import Unavailable, measuring
 
 _ENCODED = ("key_value_states", "encoder_hidden_states")
 _LARGEST = 30_000_000  # parameters of a model that runs with values
@@ -54,19 +55,14 @@ def _by_gradients(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
     computed = measured(model, call).flops
     names = [name for name, module in model.named_modules() if name in computed and _attends(module)]
     most = _MOST // max(len(names), 1)
-    whole, sights = with_values(model), {name: _Sight(most) for name in names}
+    whole, sights = _with_values(model), {name: _Sight(most) for name in names}
     for name, sight in sights.items():
         module = whole.get_submodule(name)
         module.register_forward_pre_hook(sight.before, with_kwargs=True)
         module.register_forward_hook(sight.after)
-    given: dict[str, Any] = {}
-    try:
-        if call.past:
-            first = call._replace(tokens=call.past, past=0, new_encoder_tokens=call.encoder_tokens)
-            given = handed_on(whole, whole(**_ids(whole, first)))
+    with measuring():
+        given = past_of(whole, call, _ids)
         whole(**_ids(whole, call, given), **given)
-    except Exception as error:  # the forward failed; that says nothing about its masks
-        raise Unavailable(one_line(error)) from None
     through = dict(computed)
     for name, sight in sights.items():
         keys = call.encoder_tokens if sight.crosses else call.context
@@ -122,7 +118,7 @@ class _Sight:
                 self.seen += 0 if gradient is None else int(gradient[0].any(-1).sum())
 
 
-def with_values(model: Any) -> Any:
+def _with_values(model: Any) -> Any:
     """Return the same model on the CPU in float64, with weights drawn as for training.
 
     Errors: :class:`archspec.reference.Unavailable` for a large model.
@@ -171,7 +167,7 @@ def _interfaces(left_out: Counter[int]) -> Iterator[None]:
     ALL_ATTENTION_FUNCTIONS["eager"] = attention
     ALL_MASK_ATTENTION_FUNCTIONS["eager"] = _mask
     try:
-        with _unbiased():
+        with functions(_without_bias):
             yield
     finally:
         del ALL_ATTENTION_FUNCTIONS["eager"], ALL_MASK_ATTENTION_FUNCTIONS["eager"]
@@ -189,43 +185,27 @@ def _allowed(mask: Any, shape: Any) -> int:
 
 
 def _mask(*sizes: Any, attention_mask: Any = None, device: Any = None, dtype: Any = None, **how: Any) -> Any:
-    """Return transformers' mask for eager attention, on the CPU; a given one has no padding."""
+    """Return transformers' mask for eager attention, on the CPU; numbers of padded positions are 0."""
     import torch
-    from torch.overrides import TorchFunctionMode
     from transformers.masking_utils import eager_mask
 
-    class WithoutPadding(TorchFunctionMode):  # type: ignore[misc]
-        """Makes the number of padded positions of each sequence 0."""
+    def without_padding(value: Any) -> Any:
+        is_padding = isinstance(value, torch.Tensor) and value.is_meta and value.ndim == 1
+        if not is_padding or value.is_floating_point():
+            return value
+        return torch.zeros(value.shape, dtype=value.dtype, device="cpu")
 
-        def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return function(*map(_padding, args), **(kwargs or {}))
-
-    def _padding(value: Any) -> Any:
-        if (
-            isinstance(value, torch.Tensor)
-            and value.is_meta
-            and value.ndim == 1
-            and not value.is_floating_point()
-        ):
-            return torch.zeros(value.shape, dtype=value.dtype, device="cpu")
-        return value
-
-    with WithoutPadding():
+    with functions(lambda function, args, kwargs: function(*map(without_padding, args), **kwargs)):
         return eager_mask(*sizes, device="cpu", dtype=torch.float32, **how)
 
 
-def _unbiased() -> Any:
-    """Return a mode that keeps a mask unchanged when a bias per head is added to it, as in T5."""
+def _without_bias(function: Any, args: Any, kwargs: Any) -> Any:
+    """Leave a mask unchanged when a bias per head is added to it, as in T5."""
     from torch import Tensor
-    from torch.overrides import TorchFunctionMode
 
-    class Unbiased(TorchFunctionMode):  # type: ignore[misc]
-        def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-            added = getattr(function, "__name__", "") in ("add", "__add__", "__radd__", "add_", "__iadd__")
-            if added and all(isinstance(one, Tensor) and one.ndim == 4 for one in args):
-                for mask, bias in (args, args[::-1]):
-                    if not mask.is_meta and bias.is_meta and mask.shape[1] == 1 < bias.shape[1]:
-                        return mask
-            return function(*args, **(kwargs or {}))
-
-    return Unbiased()
+    added = getattr(function, "__name__", "") in ("add", "__add__", "__radd__", "add_", "__iadd__")
+    if added and all(isinstance(one, Tensor) and one.ndim == 4 for one in args):
+        for mask, bias in (args, args[::-1]):
+            if not mask.is_meta and bias.is_meta and mask.shape[1] == 1 < bias.shape[1]:
+                return mask
+    return function(*args, **kwargs)

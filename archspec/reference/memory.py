@@ -20,15 +20,16 @@ from archspec.reference.costs import (
     cache_tensors,
     configs_in,
     encodes,
-    handed_on,
     inputs,
     output_of,
     parameters_of,
+    past_of,
     settle,
     tensors,
+    without_past,
 )
-from archspec.reference.meta import following, on_meta, replaced
-from archspec.reference.verdicts import Unavailable, one_line
+from archspec.reference.meta import following, on_meta, operations, replaced
+from archspec.reference.verdicts import Unavailable, measuring
 
 LAST = "logits_to_keep"  # of how many positions a call gives logits
 # the defaults of transformers on a GPU
@@ -56,7 +57,7 @@ class Peak(NamedTuple):
 
 
 def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
-    """The peak of a call, after a first call of `past` tokens; ``last``: with logits of one position only.
+    """Return the peak of a call, after a first call of `past` tokens; ``last``: with logits of one token.
 
     Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or not this way.
     """
@@ -64,19 +65,14 @@ def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
         raise Unavailable("the class does not support scaled_dot_product_attention")
     held = _Held(model)
     given: dict[str, Any] = {LAST: 1} if last and LAST in parameters_of(model) else {}
-    try:
-        with on_meta():
-            settle(model, call)
-            if call.past:
-                before = call._replace(tokens=call.past, past=0, new_encoder_tokens=call.encoder_tokens)
-                given |= handed_on(model, model(**inputs(model, before)))
-            taken = inputs(model, call, given)
-            held.add((tensor for tensor in tensors(given).values() if tensor.ndim), "")
-            with held.watching(model):
-                output = model(**taken, **given)
+    with measuring(), on_meta():
+        settle(model, call)
+        given |= past_of(model, call)
+        taken = inputs(model, call, given)
+        held.add((tensor for tensor in tensors(given).values() if tensor.ndim), "")
+        with held.watching(model):
+            output = model(**taken, **given)
         kept = cache_tensors(model, output).values()
-    except Exception as error:  # the forward failed on meta; that says nothing about its memory
-        raise Unavailable(one_line(error)) from None
     if not kept:
         raise Unavailable(NO_CACHE)
     cache_bytes = sum(tensor.numel() * tensor.element_size() for tensor in kept)
@@ -109,37 +105,28 @@ class _Held:
 
     @contextmanager
     def watching(self, model: Any) -> Iterator[None]:
-        """Every operation of torch in it is seen."""
+        """Add the tensors of every operation, with the code that transformers runs on a GPU."""
         import torch
+        from torch.utils._pytree import tree_leaves
 
-        flash = replaced("scaled_dot_product_attention", _flash)
+        def run(function: Any, args: Any, kwargs: Any) -> Any:
+            made = function(*args, **kwargs)
+            self.add((one for one in tree_leaves(made) if isinstance(one, torch.Tensor)), str(function))
+            return made
+
         with ExitStack() as stack:
             for config in configs_in(model.config):
                 for name in {*_ON_A_GPU} & {*dir(config)}:
                     stack.callback(setattr, config, name, getattr(config, name))
                     setattr(config, name, _ON_A_GPU[name])
-            for context in (following(model, self.running), torch.no_grad(), flash, _recording(self)):
+            flash = replaced("scaled_dot_product_attention", _flash)
+            for context in (following(model, self.running), torch.no_grad(), flash, operations(run)):
                 stack.enter_context(context)
             yield
 
 
 def _key(tensor: Any) -> int:
     return int(tensor.untyped_storage()._cdata)
-
-
-def _recording(held: _Held) -> Any:
-    """Return a mode that adds the tensors of each operation to ``held``."""
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_leaves
-
-    class Recording(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-            made = function(*args, **(kwargs or {}))
-            held.add((one for one in tree_leaves(made) if isinstance(one, torch.Tensor)), str(function))
-            return made
-
-    return Recording()
 
 
 def _flash(
@@ -156,16 +143,15 @@ def _flash(
 
 
 def reserved(model: Any, call: Call) -> Reserved:
-    """The tensors of a StaticCache for all positions of a call, after it.
+    """Return the tensors of a StaticCache for all positions of a call, after it.
 
     Errors: Unavailable, also if a class does not use the cache that it is given.
     """
     name = next((name for name in _TAKEN_AS if name in parameters_of(model)), None)
     if name is None:
-        raise Unavailable("the class takes no StaticCache")
+        raise Unavailable("the class does not take a StaticCache")
     cache = _static_cache(model, call)
-    whole = call._replace(tokens=call.context, past=0, new_encoder_tokens=call.encoder_tokens)
-    output = output_of(model, whole, nullcontext(), {name: cache})
+    output = output_of(model, without_past(call, call.context), nullcontext(), {name: cache})
     if getattr(output, name, None) is not cache:
         raise Unavailable("the class keeps something else than the StaticCache that it is given")
     kept = cache_tensors(model, output).values()
@@ -173,7 +159,7 @@ def reserved(model: Any, call: Call) -> Reserved:
 
 
 def _static_cache(model: Any, call: Call) -> Any:
-    """The cache, as generate() makes it."""
+    """Return the cache, as generate() makes it."""
     from transformers import EncoderDecoderCache, StaticCache
 
     config = model.config.get_text_config(decoder=True)

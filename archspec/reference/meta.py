@@ -1,6 +1,6 @@
 """Torch's meta device: tensors have shapes only. Code that asks for a value gets one that inputs could give.
 
-Inputs have no padding and no global attention. A mask that selects positions selects all of them. One expert
+Inputs are without padding and global attention. A mask that selects positions selects all of them. One expert
 gets all tokens. No product is replaced: only branches are chosen that depend on numbers.
 """
 
@@ -24,6 +24,7 @@ _ANSWERS: dict[str, Any] = {
     "__getitem__": lambda tensor, index: tensor[_known(index)],
     "split": lambda tensor, size, dim=0: tensor.split(_sizes(tensor, size, dim), dim),
 }
+Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]  # of a function and its arguments
 
 
 @contextmanager
@@ -31,17 +32,11 @@ def on_meta() -> Iterator[None]:
     """Make new tensors on meta, and answer code that asks for their values."""
     import torch
     from torch.fx.experimental import _config
-    from torch.overrides import TorchFunctionMode
     from transformers import PreTrainedModel
 
-    class Answers(TorchFunctionMode):  # type: ignore[misc]
-        """Answers calls of torch's functions that a model makes itself."""
-
-        def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-            answer = _ANSWERS.get(getattr(function, "__name__", ""))
-            if answer is not None and args[0].is_meta:
-                function = answer
-            return function(*args, **(kwargs or {}))
+    def answer(function: Any, args: Any, kwargs: Any) -> Any:
+        found = _ANSWERS.get(getattr(function, "__name__", ""))
+        return (function if found is None or not args[0].is_meta else found)(*args, **kwargs)
 
     with ExitStack() as stack:
         stack.callback(os.environ.__setitem__, _CHECKS, os.environ.get(_CHECKS, "0"))
@@ -50,25 +45,38 @@ def on_meta() -> Iterator[None]:
         setattr(PreTrainedModel, _WARNING, lambda *_, **__: None)
         stack.enter_context(_config.patch(meta_nonzero_assume_all_nonzero=True))
         stack.enter_context(torch.device("meta"))
-        stack.enter_context(Answers())
+        stack.enter_context(functions(answer))
         yield
 
 
-@contextmanager
-def replaced(name: str, replacement: Callable[..., Any]) -> Iterator[None]:
-    """Call a replacement of a function of `torch.nn.functional`."""
-    import torch
+def functions(handler: Handler) -> Any:
+    """Return a mode in which a handler makes the calls of torch's functions."""
     from torch.overrides import TorchFunctionMode
 
-    original = getattr(torch.nn.functional, name)
-
-    class Replaced(TorchFunctionMode):  # type: ignore[misc]
+    class Functions(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-            called = replacement if function is original else function
-            return called(*args, **(kwargs or {}))
+            return handler(function, args, kwargs or {})
 
-    with Replaced():
-        yield
+    return Functions()
+
+
+def operations(handler: Handler) -> Any:
+    """Return a mode in which a handler runs the operations below torch's functions, also of the backward."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Operations(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return handler(function, args, kwargs or {})
+
+    return Operations()
+
+
+def replaced(name: str, replacement: Callable[..., Any]) -> Any:
+    """Return a mode in which a function of `torch.nn.functional` is another one."""
+    import torch
+
+    original = getattr(torch.nn.functional, name)
+    return functions(lambda f, args, kwargs: (replacement if f is original else f)(*args, **kwargs))
 
 
 @contextmanager

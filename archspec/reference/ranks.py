@@ -32,7 +32,7 @@ def ranked(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
     try:
         with no_tie_weights():
             model = build()
-    except Refused as error:  # says nothing of ranks
+    except Refused as error:  # says nothing about ranks
         raise Unavailable(str(error)) from error
     with _meshes(ranks) as (distributed, manager):
         try:
@@ -49,22 +49,21 @@ def ranked(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
 def rank_shapes(
     architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks
 ) -> dict[str, tuple[int, ...]]:
-    """The shape of every parameter on a rank, a tied one by its first name.
+    """Return the shape of every parameter on a rank, a tied one by its first name. Errors: see `ranked`."""
 
-    Errors: :class:`Refused`, :class:`Unavailable`.
-    """
-    with ranked(
-        lambda: built(model_class(architecture, model_type), config_of(model_type, raw)), ranks
-    ) as model:
+    def build() -> Any:
+        return built(model_class(architecture, model_type), config_of(model_type, raw))
+
+    with ranked(build, ranks) as model:
         return {name: tuple(local(one).shape) for name, one in model.named_parameters()}
 
 
 def rank_flops(
     architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, call: Call
 ) -> dict[str, int]:
-    """FLOPs of each module on a rank; as torch counts a layer's for all ranks, this one's part of its weight.
+    """Return the FLOPs of each module on a rank. Errors: see :func:`ranked`.
 
-    Errors: :class:`Refused`, :class:`Unavailable`.
+    torch counts a layer's FLOPs for all ranks; the rank has its part of the weight.
     """
     with ranked(lambda: instance(architecture, raw, model_type, trains=True), ranks) as model:
         found = measured_training(model, call)
@@ -78,41 +77,19 @@ def rank_flops(
 def rank_saved(
     architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step
 ) -> dict[str, int]:
-    """Bytes that each module keeps on a rank after a forward; of a stage without the head.
+    """Return the bytes that each module keeps on a rank after a forward; of a stage without the head.
 
-    What a stage is sent counts as what the layer before gives. Errors: as of :func:`rank_flops`.
+    The input of a stage counts as the output of the layer before. Errors: see :func:`ranked`.
     """
     with ranked(lambda: trained(architecture, raw, model_type, step), ranks) as model:
         if ranks.pipeline == 1:
             return saved(model, step)
-        stage, given = model.base_model, None
-        if ranks.stage:
-            given = _sent(model, step)
-        return {
-            f"{model.base_model_prefix}.{name}".rstrip("."): nbytes
-            for name, nbytes in saved(stage, step, given).items()
-        }
-
-
-def _sent(model: Any, step: Step) -> dict[str, Any]:
-    """The tensors that the previous stage sends.
-
-    Errors: :class:`Unavailable` for a config without the width that transformers reads.
-    """
-    import torch
-
-    if not hasattr(model.config, "hidden_size"):
-        raise Unavailable("the config has no hidden_size, which sets the width between stages")
-    shape = step.batch, step.tokens, model.config.hidden_size
-    dtype = getattr(torch, step.dtype)
-    return {"inputs_embeds": torch.empty(shape, device="meta", dtype=dtype, requires_grad=True)}
+        kept = saved(model.base_model, step, _sent(model, step) if ranks.stage else None)
+        return {f"{model.base_model_prefix}.{name}".rstrip("."): nbytes for name, nbytes in kept.items()}
 
 
 def rank_loss(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step) -> int:
-    """Bytes that are kept of the loss on a rank of tensors, or on the last stage.
-
-    Errors: as of :func:`rank_flops`.
-    """
+    """Return the bytes of the loss that a tensor rank, or the last stage, keeps. Errors: see `ranked`."""
     with ranked(lambda: trained(architecture, raw, model_type, step), ranks) as model:
         if ranks.pipeline == 1:
             return loss_bytes(model, step)
@@ -120,10 +97,20 @@ def rank_loss(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ra
         return loss_bytes(model, step, _sent(model, step))
 
 
-def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:
-    """Return the plans that each class in a model adds, by its name; none if the model has none.
+def _sent(model: Any, step: Step) -> dict[str, Any]:
+    """Return the tensors that the previous stage sends."""
+    import torch
 
-    Errors: :class:`Refused`, :class:`Unavailable`, also where two models of a class have other plans.
+    if not hasattr(model.config, "hidden_size"):
+        raise Unavailable("the config lacks hidden_size, which sets the width between stages")
+    shape, dtype = (step.batch, step.tokens, model.config.hidden_size), getattr(torch, step.dtype)
+    return {"inputs_embeds": torch.empty(shape, device="meta", dtype=dtype, requires_grad=True)}
+
+
+def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:
+    """Return the plans that each class in a model adds, by its name; empty for a model without a plan.
+
+    Errors: :class:`Refused`, :class:`Unavailable`, also if two models of a class have different plans.
     """
     model = built(model_class(architecture, model_type), config_of(model_type, {}))
     if not model._tp_plan and not model._ep_plan:
@@ -134,7 +121,7 @@ def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:
             continue
         plan = Plan(*(_without_children(module, name) for name in ("_tp_plan", "_ep_plan")))
         if found.setdefault(type(module).__name__, plan) != plan:
-            raise Unavailable(f"two {type(module).__name__} with other plans")
+            raise Unavailable(f"two {type(module).__name__} have different plans")
     return found
 
 
@@ -149,7 +136,7 @@ def _without_children(module: Any, name: str) -> dict[str, str]:
 
 @contextmanager
 def _meshes(ranks: Ranks) -> Iterator[tuple[Any, Any]]:
-    """transformers' config and meshes of some ranks, over a process group that talks to nobody."""
+    """Yield transformers' config and meshes of some ranks, over a process group of one process."""
     import torch.distributed as dist
     from torch.testing._internal.distributed.fake_pg import FakeStore
     from transformers.distributed import DistributedConfig
@@ -159,17 +146,15 @@ def _meshes(ranks: Ranks) -> Iterator[tuple[Any, Any]]:
         given = DistributedConfig(tp_size=ranks.tensor, ep_size=ranks.expert, fsdp_size=ranks.data)
     except ValueError as error:
         raise Refused(str(error)) from error
-    world = ranks.tensor * ranks.pipeline * ranks.data
-    stage = ranks.stage * ranks.tensor * ranks.data
-    dist.init_process_group(backend="fake", rank=stage, world_size=world, store=FakeStore())
+    on_stage = ranks.tensor * ranks.data
+    world, rank = on_stage * ranks.pipeline, on_stage * ranks.stage
+    dist.init_process_group(backend="fake", rank=rank, world_size=world, store=FakeStore())
     try:
         shapes = {
             ("pp", "dp_replicate", "fsdp", "tp"): (ranks.pipeline, 1, ranks.data, ranks.tensor),
             ("pp", "dp_replicate", "efsdp", "ep"): (ranks.pipeline, 1, given.efsdp_size, ranks.expert),
         }
-        meshes = [
-            dist.init_device_mesh("cpu", shape, mesh_dim_names=names) for names, shape in shapes.items()
-        ]
+        meshes = [dist.init_device_mesh("cpu", one, mesh_dim_names=names) for names, one in shapes.items()]
         given.fsdp_size = 1  # these ranks shard only experts
         yield given, TransformersDeviceMesh(*meshes)
     finally:

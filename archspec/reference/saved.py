@@ -8,18 +8,20 @@ belongs to the module that returns it. A mask for layers that run again belongs 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call, Step
-from archspec.reference.classes import config_of, model_class
+from archspec.reference.classes import model_class
 from archspec.reference.construction import built
-from archspec.reference.costs import configs_in, default_dtype, inputs, parameters_of
+from archspec.reference.costs import configs_in, default_dtype, inputs, parameters_of, prepared_config
 from archspec.reference.meta import following, local, on_meta, replaced
-from archspec.reference.verdicts import Unavailable, one_line
+from archspec.reference.verdicts import Unavailable, measuring
 
 _LAYER = re.compile(r"\.?\b\w+\.\d+\b")
 FLASH = "linear_memory"  # a name with `flash` makes transformers check installed packages
+_FLASH_CALLS: list[None] = []
 
 
 class Storage(NamedTuple):
@@ -31,70 +33,61 @@ class Storage(NamedTuple):
 
 
 def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step) -> Any:
-    """A model on meta as it is trained: with gradients, and dropout as its config says.
+    """Return a model on meta as it is trained: with gradients, and dropout as its config says.
 
     Errors: :class:`archspec.reference.Refused`, :class:`archspec.reference.Unavailable`.
     """
     flash = step.attention == "flash"
     if flash:
         _register_flash()
-    config = config_of(model_type, raw)
+    config = prepared_config(model_type, raw, FLASH if flash else "eager", use_cache=False)
     for one in configs_in(config):
-        one._attn_implementation = FLASH if flash else "eager"
-        one.return_dict = True
-        one.use_cache = False
         if getattr(one, "output_router_logits", False):
             one.output_router_logits = False  # they are only for a loss
-        if getattr(one, "pad_token_id", 0) is None:
-            one.pad_token_id = 0  # sequence classification looks for the last token that is not padding
     with default_dtype(step.dtype):
         model = built(model_class(architecture, model_type), config).to("meta").train()
     for module in model.modules():
         if hasattr(module, "layerdrop"):
             module.layerdrop = 0.0  # it would leave out layers by chance
     if flash and not model._supports_flash_attn:
-        raise Unavailable("the class has no flash attention")
+        raise Unavailable("the class does not support flash attention")
     if step.checkpointing:
         if not model.supports_gradient_checkpointing:
-            raise Unavailable("the class has no gradient checkpointing")
+            raise Unavailable("the class does not support gradient checkpointing")
         model.activation_checkpointing_enable()
     return model
 
 
 def saved(model: Any, step: Step, given: dict[str, Any] | None = None) -> dict[str, int]:
-    """Bytes that each module keeps after a forward, by its dotted name; ``given`` are other inputs than ids.
+    """Return the bytes that each module keeps after a forward; ``given`` are other inputs than ids.
 
     Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or not this way.
     """
-    found: dict[str, int] = {}
+    found = Counter[str]()
     for storage in storages(model, step, given):
-        found[storage.module] = found.get(storage.module, 0) + storage.nbytes
-    return found
+        found[storage.module] += storage.nbytes
+    return dict(found)
 
 
 def storages(model: Any, step: Step, given: dict[str, Any] | None = None) -> list[Storage]:
-    """Every storage that is kept after a forward, in the order in which they were."""
+    """Return every storage that is kept after a forward, in their order."""
     from torch.autograd.graph import saved_tensors_hooks as hooks
 
     given = given or inputs(model, step.call)
     leaves = [tensor for tensor in given.values() if not getattr(tensor, "requires_grad", False)]
-    keeper = _Keeper(model, leaves, step.checkpointing)
-    asked = len(_FLASH_CALLS)
-    try:
-        fused, followed = replaced("dropout", _dropout), following(model, keeper.running, keeper.leave)
-        with on_meta(), fused, followed, hooks(keeper.keep, lambda tensor: tensor):
-            without = {"use_cache": False} if "use_cache" in parameters_of(model) else {}
-            output = model(**given, **without)
-    except Exception as error:  # the forward failed on meta; that says nothing about its memory
-        raise Unavailable(one_line(error)) from None
-    del output
+    keeper, asked = _Keeper(model, leaves, step.checkpointing), len(_FLASH_CALLS)
+    fused, followed = replaced("dropout", _dropout), following(model, keeper.running, keeper.leave)
+    with measuring(), on_meta(), fused, followed, hooks(keeper.keep, lambda tensor: tensor):
+        without = {"use_cache": False} if "use_cache" in parameters_of(model) else {}
+        output = model(**given, **without)
+        del output
     if step.attention == "flash" and len(_FLASH_CALLS) == asked:
-        raise Unavailable("the class has no flash attention")
+        raise Unavailable("the class does not support flash attention")
     return keeper.found()
 
 
 def labels(model: Any, call: Call) -> dict[str, Any]:
-    """The arguments from which a class computes its loss; empty for a class without a loss."""
+    """Return the arguments from which a class computes its loss; empty for a class without a loss."""
     import torch
 
     def ids(*shape: int) -> Any:
@@ -115,20 +108,19 @@ def labels(model: Any, call: Call) -> dict[str, Any]:
 
 def takes_labels(architecture: str, model_type: str) -> bool:
     """Return True if a class can be given labels."""
-    taken = parameters_of(model_class(architecture, model_type))
-    return "labels" in taken or "start_positions" in taken
+    return bool({"labels", "start_positions"} & parameters_of(model_class(architecture, model_type)))
 
 
 def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> int:
     """Return the bytes that the loss keeps after the forward's; ``given`` are other inputs than ids.
 
-    Errors: those of :func:`saved`, and :class:`Unavailable` for a class that takes no labels.
+    Errors: those of :func:`saved`, and :class:`Unavailable` for a class without labels.
     """
     given = given or inputs(model, step.call)
     if not (wanted := labels(model, step.call)):
-        raise Unavailable("the class takes no labels")
-    without = sum(storage.nbytes for storage in storages(model, step, given))
-    return sum(storage.nbytes for storage in storages(model, step, {**given, **wanted})) - without
+        raise Unavailable("the class does not take labels")
+    with_loss, without = storages(model, step, {**given, **wanted}), storages(model, step, given)
+    return sum(storage.nbytes for storage in with_loss) - sum(storage.nbytes for storage in without)
 
 
 def recomputed(model: Any, step: Step) -> int:
@@ -141,14 +133,11 @@ def recomputed(model: Any, step: Step) -> int:
     layers = [name for name, one in model.named_modules() if isinstance(one, GradientCheckpointingLayer)]
     model.activation_checkpointing_disable()
     try:
-        kept = saved(model, step._replace(checkpointing=False))
+        kept = saved(model, step._replace(checkpointing=False)).items()
     finally:
         model.activation_checkpointing_enable()
-    return max((_within(kept, layer) for layer in layers), default=0)
-
-
-def _within(kept: dict[str, int], layer: str) -> int:
-    return sum(size for module, size in kept.items() if f"{module}.".startswith(f"{layer}."))
+    inside = (sum(size for name, size in kept if f"{name}.".startswith(f"{layer}.")) for layer in layers)
+    return max(inside, default=0)
 
 
 class _Keeper:
@@ -160,7 +149,7 @@ class _Keeper:
         self.others = {_storage(tensor) for tensor in others if tensor is not None}
         self.weighted = {name for name, module in model.named_modules() if module._parameters}
         self.kept: dict[int, Storage] = {}
-        self.handed: dict[int, tuple[str, Any]] = {}
+        self.returned: dict[int, tuple[str, Any]] = {}
         self.running: list[str] = []
 
     def keep(self, tensor: Any) -> Any:
@@ -178,14 +167,14 @@ class _Keeper:
 
     def found(self) -> list[Storage]:
         return [
-            storage._replace(module=self.handed[key][0]) if key in self.handed else storage
+            storage._replace(module=self.returned[key][0]) if key in self.returned else storage
             for key, storage in self.kept.items()
         ]
 
     def leave(self, name: str, output: Any) -> None:
         for tensor in output if isinstance(output, tuple | list) else [output]:
             if hasattr(tensor, "untyped_storage") and not tensor.requires_grad:
-                self.handed.setdefault(_storage(tensor), (name, tensor))
+                self.returned.setdefault(_storage(tensor), (name, tensor))
 
 
 def _storage(tensor: Any) -> int:
@@ -200,11 +189,8 @@ def _dropout(tensor: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return torch.native_dropout(tensor, p, True)[0] if fused else torch.dropout(tensor, p, training)
 
 
-_FLASH_CALLS: list[None] = []
-
-
 def _register_flash() -> None:
-    """An attention function of torch's flash kernel, whose heads of keys and values are not repeated."""
+    """Register torch's flash kernel as an attention function; heads of keys and values are not repeated."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 

@@ -46,13 +46,13 @@ class _Module(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        made = _frozen_batch_norm() if name == "FrozenBatchNorm2d" else _Anything(name, (), {})
-        setattr(self, name, made)
-        return made
+        found = _frozen_batch_norm() if name == "FrozenBatchNorm2d" else _Anything(name, (), {})
+        setattr(self, name, found)
+        return found
 
 
 def _frozen_batch_norm() -> type:
-    """torchvision.ops.misc.FrozenBatchNorm2d: four buffers, and no count of batches."""
+    """torchvision.ops.misc.FrozenBatchNorm2d: four buffers, without a count of batches."""
     import torch
 
     def construct(self: Any, num_features: int, eps: float = 1e-5) -> None:

@@ -1,7 +1,7 @@
 """FLOPs of a training step on meta, as torch counts them by module: of a forward and of its gradients.
 
 Gradients are those of the first output, or of the loss of a class that returns one, for every parameter that
-requires one. The step has no cache, recomputes nothing and drops nothing.
+requires one. The step is without a cache, recomputation and dropout.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from typing import Any
 
 from archspec.costs.records import Call
 from archspec.reference.costs import by_module, inputs, settle
-from archspec.reference.meta import on_meta
-from archspec.reference.verdicts import Unavailable, one_line
+from archspec.reference.meta import on_meta, operations
+from archspec.reference.verdicts import Unavailable, measuring
 
 
 def measured_training(model: Any, call: Call) -> dict[str, int]:
-    """FLOPs of each module without its children's, by its dotted name, those of gradients included.
+    """Return the FLOPs of each module, without its children's, by its dotted name, gradients included.
 
     Errors: :class:`archspec.reference.Unavailable` if the step does not run on meta.
     """
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    corrected = {torch.ops.aten.convolution_backward: convolution_backward_flops}
+    corrected = {torch.ops.aten.convolution_backward: _convolution_backward_flops}
     counter = FlopCounterMode(display=False, custom_mapping=corrected)
     model.train()
     for module in model.modules():
         if hasattr(module, "layerdrop") or hasattr(module, "correction_coefs"):
             module.training = False  # it would leave out layers by chance; use a layer's weight outside it
     try:
-        with on_meta(), torch.enable_grad():
+        with measuring(), on_meta(), torch.enable_grad():
             settle(model, call)
             with counter, _by_origin(counter.mod_tracker):
-                _first(model(**inputs(model, call))).float().sum().backward()
-    except Exception as error:  # the step failed on meta; that says nothing about costs
-        raise Unavailable(one_line(error)) from None
+                output = model(**inputs(model, call))
+                first = next(name for name in output if name != "aux_loss")  # a router's loss does not count
+                output[first].float().sum().backward()
     finally:
         model.zero_grad()
     found = by_module(counter, model)
@@ -43,15 +43,10 @@ def measured_training(model: Any, call: Call) -> dict[str, int]:
     return found
 
 
-def _first(output: Any) -> Any:
-    """Return the loss, or the first output of a class without one; a router's loss does not count."""
-    return output[next(name for name in output if name != "aux_loss")]
-
-
-def convolution_backward_flops(
+def _convolution_backward_flops(
     gradient: Any, given: Any, weight: Any, *settings: Any, out_val: Any = None
 ) -> int:
-    """A forward's FLOPs for each of the gradients of input and weight that are asked for.
+    """Return a forward's FLOPs for each of the gradients of input and weight that are asked for.
 
     torch 2.13 counts a grouped convolution's gradient of its weight `groups` times.
     """
@@ -62,29 +57,25 @@ def convolution_backward_flops(
     return once * sum(map(int, asked[:2]))
 
 
-convolution_backward_flops._get_raw = True  # type: ignore[attr-defined]
+_convolution_backward_flops._get_raw = True  # type: ignore[attr-defined]
 
 
 def _by_origin(tracker: Any) -> Any:
-    """A mode in which a gradient's FLOPs are of the module that made the product which it is of.
+    """Return a mode in which the FLOPs of a gradient belong to the module of the product.
 
     torch's own tracker goes by the inputs and outputs of modules in the backward, and mixes up those that
     share one.
     """
     import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
 
     origins: dict[int, set[str]] = {}  # by an operation's number in autograd's order
 
-    class ByOrigin(TorchDispatchMode):  # type: ignore[misc]
-        """Records the modules of each operation of the forward, for its gradient in the backward."""
+    def run(function: Any, args: Any, kwargs: Any) -> Any:
+        node = torch._C._current_autograd_node()
+        if node is None:
+            origins.setdefault(torch._C._autograd._get_sequence_nr() - 1, {*tracker.parents})
+        else:
+            tracker.parents = {*origins.get(node._sequence_nr(), ())}
+        return function(*args, **kwargs)
 
-        def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-            node = torch._C._current_autograd_node()
-            if node is None:
-                origins.setdefault(torch._C._autograd._get_sequence_nr() - 1, {*tracker.parents})
-            else:
-                tracker.parents = {*origins.get(node._sequence_nr(), ())}
-            return function(*args, **(kwargs or {}))
-
-    return ByOrigin()
+    return operations(run)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 _NO_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
@@ -39,6 +41,15 @@ def one_line(error: Exception) -> str:
     """Return an exception as one line."""
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines)[:400]}"
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Raise Unavailable for a call that fails on meta, which says nothing about its costs."""
+    try:
+        yield
+    except Exception as error:
+        raise Unavailable(one_line(error)) from None
 
 
 def _owners(trace: TracebackType | None) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def test_attention_of_its_own_is_seen_by_gradients() -> None:
 
 
 def test_a_large_model_is_not_run_with_values() -> None:
-    with pytest.raises(Unavailable, match="the model is large"):
+    with pytest.raises(Unavailable, match="in a large model"):
         let_through(own_code(vocab_size=3_000_000), Call(1, 5))
 
 
@@ -76,5 +76,5 @@ def test_eager_attention_is_transformers_again_afterwards() -> None:
 
 
 def test_gradients_are_asked_of_few_positions() -> None:
-    with pytest.raises(Unavailable, match="2001 positions of it"):
+    with pytest.raises(Unavailable, match="with 2001 positions"):
         let_through(own_code(), Call(1, 2_001))

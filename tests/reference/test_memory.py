@@ -33,7 +33,7 @@ def test_a_decoder_s_encoder_is_reserved_too() -> None:
 
 def test_what_takes_no_cache_of_that_kind_is_not_measured() -> None:
     model = instance("XLNetModel", {"n_layer": 1, "d_model": 12, "n_head": 3}, "xlnet")
-    with pytest.raises(Unavailable, match="takes no StaticCache"):
+    with pytest.raises(Unavailable, match="does not take a StaticCache"):
         reserved(model, Call(1, 5))
 
 

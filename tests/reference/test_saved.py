@@ -74,5 +74,5 @@ def test_layers_that_would_be_dropped_by_chance_run() -> None:
 def test_a_class_without_flash_attention_is_told() -> None:
     raw = {"model_type": "bloom", "n_layer": 1, "hidden_size": 32, "n_head": 4, "vocab_size": 50}
     assert measured(Step(2, 16, attention="eager"), raw, "BloomForCausalLM")
-    with pytest.raises(Unavailable, match="no flash attention"):
+    with pytest.raises(Unavailable, match="does not support flash attention"):
         measured(Step(2, 16), raw, "BloomForCausalLM")
