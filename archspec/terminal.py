@@ -32,9 +32,8 @@ def table(
 ) -> None:
     """Print rows under columns; a column that starts with `>` is aligned to the right.
 
-    On a terminal rows keep to its width: names continue on the next line, numbers are never broken, and if
-    the numbers do not fit side by side, each row is a list. A pipe gets no title, caption or rule, and with
-    `header=False` no names of columns.
+    On a terminal names continue on the next line where a row is too wide. A pipe gets no title, caption or
+    rule, and with `header=False` no names of columns.
     """
     listed = [[printable(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
@@ -45,14 +44,11 @@ def table(
     names, room = columns.split("|"), _columns()
     heads = [name.lstrip(">") for name in names]
     widths = _widths(names, [heads, *listed], room - GAP * (len(names) - 1))
-    if widths:
-        bold, plain = ("\x1b[1m", "\x1b[0m") if _is_styled() else ("", "")
-        print(bold + "\n".join(_row(names, heads, widths)))
-        print(plain + _rule(sum(widths) + GAP * (len(widths) - 1)))
-        for row in listed:
-            print("\n".join(_row(names, row, widths)))
-    else:
-        _print_lists(heads, listed, room)
+    bold, normal = ("\x1b[1m", "\x1b[0m") if _is_styled() else ("", "")
+    print(bold + "\n".join(_row(names, heads, widths)))
+    print(normal + _rule(min(room, sum(widths) + GAP * (len(widths) - 1))))
+    for row in listed:
+        print("\n".join(_row(names, row, widths)))
     if caption:
         say(f"\n{caption}")
 
@@ -71,20 +67,6 @@ def _columns() -> int:
     return max(shutil.get_terminal_size((80, 24)).columns, 2 * _NARROW)
 
 
-def _print_lists(heads: list[str], rows: list[list[str]], room: int) -> None:
-    """Print each row as lines of `name  value`; below each other if a number does not fit."""
-    first = max(map(len, heads))
-    left = room - first - GAP
-    fits = left >= max((_least_width("", row) for row in rows), default=0)
-    for row in rows:
-        print(_rule(room))
-        for name, cell in zip(heads, row, strict=True):
-            if cell and fits:
-                print("\n".join(_row(["", ""], [name, cell], [first, left])))
-            elif cell:
-                print("\n".join([*_folded(name, room), *_folded(" " * GAP + cell, room)]))
-
-
 def _row(names: Sequence[str], row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
     """Yield the lines of a row with its cells folded to the widths."""
     from itertools import zip_longest
@@ -94,14 +76,14 @@ def _row(names: Sequence[str], row: Sequence[str], widths: Sequence[int]) -> Ite
 
 
 def _widths(names: list[str], rows: list[list[str]], room: int) -> list[int]:
-    """Return the widths of the columns; none if their numbers and the least of their names do not fit."""
+    """Return the widths of the columns: those of names shrink to fit, numbers stay whole."""
     columns = [*zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     least = [_least_width(name, column) for name, column in zip(names, columns, strict=True)]
     while sum(widths) > room and any(map(int.__gt__, widths, least)):
         widest = max((i for i, floor in enumerate(least) if widths[i] > floor), key=widths.__getitem__)
         widths[widest] -= 1
-    return widths if sum(widths) <= room else []
+    return widths
 
 
 def _least_width(name: str, column: Sequence[str]) -> int:

@@ -74,8 +74,7 @@ def params(draft: Draft, library: Library, architecture: str) -> int | None:
     """The parameters of a class at its default config, None where the draft refuses that one."""
     from archspec.configs.scope import Scope
     from archspec.tree.builder import Builder
-    from archspec.tree.counts import quantities_of
-    from archspec.tree.tensors import tensors
+    from archspec.tree.tensors import quantities_of, tensors
 
     try:
         return quantities_of(tensors(Builder(Scope(compiled(draft, library), {})).build(architecture)))[

@@ -22,11 +22,10 @@ from archspec.specs.search_path import Specs, library_of
 from archspec.tables.axes import lengths_in
 from archspec.tables.quantities import QUANTITIES
 from archspec.tree.builder import tree_of
-from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
 from archspec.tree.outline import checked_depth, outline
-from archspec.tree.runnable import warnings
-from archspec.tree.tensors import Tensor, tensors
+from archspec.tree.runnable import unrunnable
+from archspec.tree.tensors import Tensor, quantities_of, tensors
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -152,7 +151,8 @@ class Model:
         """Notes on this count: the class, modules that are not built, the config, the spec."""
         scope = self.scope
         stated = (text for one, text in self.spec.notes if scope.truth(scope.read(one), one.tree))
-        found = [*self.chosen, *warnings(scope, self.architecture, self.root)]
+        failing = (problem.message for problem in unrunnable(scope, self.architecture, self.root))
+        found = [*self.chosen, *failing]
         return [printable(note, 1_000) for note in (*found, *notes(self.config, self.spec, scope), *stated)]
 
     @property

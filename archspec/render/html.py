@@ -8,10 +8,9 @@ from html import escape
 from archspec.reports import Block, Table
 from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, share
-from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
 from archspec.tree.outline import Item, outline
-from archspec.tree.tensors import Tensor
+from archspec.tree.tensors import Tensor, quantities_of
 from archspec.tree.ties import tie_notes
 
 _MAX_ROWS = 200

@@ -33,8 +33,8 @@ from archspec.symbolic.path_conditions import Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import Growing, SweptDomain, counts
 from archspec.tables.quantities import COST_COLUMNS
-from archspec.tree.counts import quantities_of
 from archspec.tree.runnable import unrunnable
+from archspec.tree.tensors import quantities_of
 
 _NOT_SWEPT = {
     **dict.fromkeys(("model_type", "architectures"), "sweep one architecture at a time"),

@@ -27,8 +27,7 @@ from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.symbolic.validity.checks import Validity, exactly, validity
 from archspec.tables.quantities import COSTS, FORMULAS
 from archspec.tree.builder import tree_of
-from archspec.tree.counts import quantities_of
-from archspec.tree.tensors import tensors
+from archspec.tree.tensors import quantities_of, tensors
 
 if TYPE_CHECKING:
     from typing import Self  # Python 3.11

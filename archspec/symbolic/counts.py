@@ -12,9 +12,8 @@ from archspec.errors import ConfigError
 from archspec.symbolic.path_conditions import Number
 from archspec.symbolic.polynomials import Poly, TooLarge
 from archspec.tables.quantities import QUANTITIES
-from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node, Routed
-from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, joined, tensors
+from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, joined, quantities_of, tensors
 
 
 class Loops(Exception):

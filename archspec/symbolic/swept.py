@@ -275,7 +275,7 @@ def _without_floats(value: Any) -> Any:
 
 
 def counts(scope: Scope, architecture: str) -> dict[str, Any]:
-    """The quantities of :func:`archspec.tree.counts.quantities_of` as numbers on the path of the scope's own.
+    """The quantities of :func:`archspec.tree.tensors.quantities_of` as numbers on the path of the scope.
 
     Errors: :class:`archspec.symbolic.polynomials.TooLarge` for a count that is not handled symbolically.
     """

@@ -33,9 +33,9 @@ def outline(root: Node, tensors: list[Tensor]) -> Item:
 
 
 def checked_depth(depth: int | None) -> int | None:
-    """Return a number of levels, None for all. Errors: :class:`ArchspecError` for any other value."""
-    if depth is not None and (type(depth) is not int or depth < 0):
-        raise ArchspecError(f"depth is {depth!r}", help="give a number of levels from 0, or None for all")
+    """Return a number of levels, None for all. Errors: :class:`ArchspecError` for a negative one."""
+    if depth is not None and depth < 0:
+        raise ArchspecError(f"depth is {depth}", help="give a number of levels from 0, or None for all")
     return depth
 
 

@@ -40,11 +40,6 @@ def read_by_conditions(spec: Spec) -> set[str]:
     return {name for _, condition in spec.runnable for name in _fields(condition)}
 
 
-def warnings(scope: Scope, architecture: str, root: Node) -> Iterator[str]:
-    """Yield the same as sentences."""
-    return (problem.message for problem in unrunnable(scope, architecture, root))
-
-
 def _problem(scope: Scope, condition: Expression) -> Problem:
     read = _fields(condition)
     found = ", ".join(f"{scope.origin.path}{name} = {_shown(here(scope.get(name)))}" for name in read)
@@ -81,5 +76,4 @@ def _is_about_experts(condition: Expression) -> bool:
 
 
 def _routes(node: Node) -> bool:
-    """Return True if a module has routed experts."""
     return node.routed is not None or any(map(_routes, node.children.values()))

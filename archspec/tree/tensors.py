@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from archspec.errors import ConfigError, SpecError
+from archspec.tables.quantities import QUANTITIES
 from archspec.tree.node import Node, Routed
 from archspec.typing_light import TYPE_CHECKING, NamedTuple
 
@@ -58,6 +59,14 @@ def tensors(root: Node) -> list[Tensor]:
             entry = holder._replace(name=entry.name, layer=entry.layer, tied_to=tied_to, embedding=part)
         found.append(entry)
     return sorted(found, key=lambda tensor: tensor.kind == "buffer")
+
+
+def quantities_of(found: list[Tensor]) -> dict[str, int]:
+    """Return each of `archspec.tables.quantities.QUANTITIES` as an exact int."""
+    own = [tensor for tensor in found if tensor.tied_to is None]
+    counts = {name: sum(map(quantity.term, own)) for name, quantity in QUANTITIES.items()}
+    # the active parts of all experts together are whole
+    return {name: int(count) if hasattr(count, "denominator") else count for name, count in counts.items()}
 
 
 def _active(numel: int, routed: Routed | None) -> int | Fraction:

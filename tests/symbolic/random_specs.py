@@ -14,8 +14,7 @@ from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
-from archspec.tree.counts import quantities_of
-from archspec.tree.tensors import tensors
+from archspec.tree.tensors import quantities_of, tensors
 
 LENIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 

@@ -24,7 +24,7 @@ from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import symbolic_tensors
 from archspec.tables.quantities import QUANTITIES
-from archspec.tree.counts import quantities_of
+from archspec.tree.tensors import quantities_of
 from archspec.verifying.campaign import everything
 from archspec.verifying.generate.sampling import Sampler, valid_configs
 from archspec.verifying.undeclared import source_texts

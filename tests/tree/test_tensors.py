@@ -9,25 +9,41 @@ from typing import Any
 
 import pytest
 
+import archspec
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, SpecError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.specs.library import shipped
 from archspec.tree.builder import Builder, Node, auto_class
-from archspec.tree.counts import quantities_of
-from archspec.tree.tensors import Tensor, modules, output_embeddings, tensors
+from archspec.tree.tensors import Tensor, modules, output_embeddings, quantities_of, tensors
 from archspec.tree.ties import TiedGroup, folded, tie_notes, tied_groups
 
 Build = Callable[..., Node]
 
 
+EMBEDDINGS = """table: TinyTable()
+head: TinyHead()
+heads: Linear(2, 8) for i in range(2)
+output_embeddings: head if deep else heads
+"""
+MODULES = """modules:
+  TinyTable:
+    extends: Embedding(8, 2).requires_grad_(False)
+    norm: LayerNorm(2)
+  TinyHead:
+    dense: Linear(2, 2)
+    decoder: Linear(2, 8)
+    output_embeddings: decoder
+"""
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Build:
-
     def build(body: str, **config: Any) -> Node:
         lines = "".join(f"    {line}\n" for line in body.splitlines())
+        head = f"model_type: toy\nconfig: {{n: 3, k: 2, deep: false}}\n{MODULES}"
         path = tmp_path / "toy.yaml"
-        path.write_text(f"model_type: toy\nconfig: {{n: 3, k: 2}}\narchitectures:\n  Toy:\n{lines}")
+        path.write_text(f"{head}architectures:\n  Toy:\n{lines}")
         return Builder(Scope(shipped().load_file(str(path)), config)).build("Toy")
 
     return build
@@ -109,6 +125,47 @@ def test_output_embeddings(tree: Build, body: str, paths: list[str]) -> None:
     assert [name for name, one in named(root).items() if one.embedding] == [
         f"{path}.weight" for path in paths
     ]
+
+
+def test_a_class_made_of_a_layer_and_a_path_that_a_condition_chooses(tree: Build) -> None:
+    for config, outputs in (({}, ["heads.0", "heads.1"]), ({"deep": True}, ["head.decoder"])):
+        root = tree(EMBEDDINGS, **config)
+        found = named(root)
+        split = {name: one.embedding for name, one in found.items() if one.embedding}
+        assert split == {"table.weight": "table", **{f"{path}.weight": "output" for path in outputs}}
+        table = next(iter(found.values()))
+        assert table[:2] == ("table.weight", (8, 2)) and not table.trainable and table.layer == "Embedding"
+        assert output_embeddings(root) == outputs
+    with pytest.raises(SpecError, match="header does not exist") as caught:
+        named(tree(EMBEDDINGS.replace("head if deep", "header if deep"), deep=True))
+    place = caught.value.problems[0].place
+    assert place is not None and "output_embeddings: header" in place.source.line(place.line)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "embedding"),
+    [
+        ("LlamaForCausalLM", 2 * 32000 * 4096),  # untied: both matrices
+        ("GPT2LMHeadModel", (50257 + 1024) * 768),  # tied: once, with the positions
+        ("T5ForConditionalGeneration", 32128 * 512 + 2 * 32 * 8),
+        ("Wav2Vec2ForCTC", 0),  # its lm_head is not the output embedding
+    ],
+)
+def test_the_split_of_well_known_classes(architecture: str, embedding: int) -> None:
+    model = archspec.load(architecture)
+    assert model.embedding_params == embedding
+    assert model.non_embedding_params == model.params - embedding
+    for name in ("embedding_params", "non_embedding_params", "active_params_without_lookup"):
+        assert model.quantity(name).evaluate() == getattr(model, name)
+
+
+def test_active_parameters_of_model_cards() -> None:
+    small = {"model_type": "gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32}  # 21B, 3.6B active
+    model = archspec.load(small, "GptOssForCausalLM")
+    assert (model.params, model.active_params_without_lookup) == (20914757184, 3608307264)
+    assert model.active_params - model.active_params_without_lookup == 201088 * 2880
+    tied = archspec.load("GPT2LMHeadModel")  # positions are looked up, tied words are not
+    assert tied.active_params - tied.active_params_without_lookup == 1024 * 768
 
 
 def tensor(name: str, numel: int, tied_to: str | None = None, kind: str = "parameter") -> Tensor:
