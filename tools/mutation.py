@@ -28,14 +28,14 @@ from archspec.specs.index import dependents
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder, Node
-from archspec.verifying import both_sides
-from archspec.verifying.both_sides import BothSides
-from archspec.verifying.comparison import Config
-from archspec.verifying.defaults import settings_differences
-from archspec.verifying.generate.misfits import misfits
+from archspec.verifying import reference_class
+from archspec.verifying.blame import Config
+from archspec.verifying.comparison import Comparer
+from archspec.verifying.defaults import setting_differences
+from archspec.verifying.generate.choices import misfits
 from archspec.verifying.generate.sampling import Sampler
 from archspec.verifying.pool import Failure, cores, spread
-from archspec.verifying.undeclared import layer_lists, source_texts
+from archspec.verifying.undeclared import code_texts, layer_lists
 from archspec.verifying.verifier import verify_spec
 from tools.alterations import Alteration, alterations
 
@@ -78,7 +78,7 @@ class Bench:
 
     def __init__(self, spec: Spec, samples: int, seed: int) -> None:
         self.spec, self.answers = spec, Answers()
-        with patch.object(both_sides, "transformers_rows", self.answers):
+        with patch.object(reference_class, "transformers_rows", self.answers):
             for architecture in spec.architectures:
                 verify_spec(spec, architecture, samples, seed)
                 self.draw(architecture, samples, seed)
@@ -96,7 +96,7 @@ class Bench:
 
     def draw(self, architecture: str, samples: int, seed: int) -> None:
         """Ask for more random configs, and for values that do not fit: verify tries few that are refused."""
-        sampler = Sampler(self.spec, seed, source_texts(self.spec))
+        sampler = Sampler(self.spec, seed, code_texts(self.spec))
         for _ in range(6 * samples):
             with suppress(Refused, Unavailable):
                 self.answers(architecture, sampler.sample(), self.spec.model_type)
@@ -108,7 +108,7 @@ class Bench:
 
     def differences(self, spec: Spec, architecture: str, config: Config) -> list[Any]:
         try:
-            return BothSides(spec, architecture).compare(config)[0]
+            return Comparer(spec, architecture).compare(config)[0]
         except Unavailable:
             return []
 
@@ -124,7 +124,7 @@ class Bench:
         except ArchspecError as error:
             return Result(alteration.what, NAMED, f"{place}: {error}")  # lint finds it
         revealed: set[str] = set()
-        with patch.object(both_sides, "transformers_rows", self.answers):
+        with patch.object(reference_class, "transformers_rows", self.answers):
             for architecture, config in (("", {}), *self.configs):
                 if architecture in revealed or "" in revealed:  # the first config of each class counts
                     continue
@@ -142,7 +142,7 @@ class Bench:
 
 def _settings(spec: Spec) -> list[Any]:
     try:
-        return settings_differences(spec)
+        return setting_differences(spec)
     except (Refused, Unavailable):
         return []
 

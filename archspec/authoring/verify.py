@@ -15,8 +15,8 @@ from archspec.models.report import Record, Report, fact
 from archspec.reports import Block
 from archspec.specs.search_path import Folder, folders_of, library_of
 from archspec.verifying import campaign
+from archspec.verifying.blame import Difference
 from archspec.verifying.campaign import Result
-from archspec.verifying.comparison import Difference
 from archspec.verifying.pool import cores
 
 Progress = Callable[..., None]

@@ -52,9 +52,9 @@ def verified(draft: Draft, target: Target, library: Library, samples: int, seed:
 
     spec = compiled(draft, library)
     if target.own:
-        from archspec.deriving.own_check import OwnVerifier
+        from archspec.deriving.own_check import verify_class
 
-        return [OwnVerifier(spec, target, name, samples, seed).run() for name in draft.architectures]
+        return [verify_class(spec, target, name, samples, seed) for name in draft.architectures]
     return [verify_spec(spec, name, samples, seed) for name in draft.architectures]
 
 
@@ -62,10 +62,11 @@ def unread(draft: Draft, target: Target, library: Library) -> list[Problem]:
     """The statements of the user's own code that were not read, where the draft lacks what they make."""
     if not target.own or not draft.skipped:
         return []
-    from archspec.deriving.own_check import OwnVerifier
+    from archspec.deriving.own_check import OwnClass
+    from archspec.verifying.comparison import Comparer
 
     spec = compiled(draft, library)
-    checks = (OwnVerifier(spec, target, name, 0, 0) for name in draft.architectures)
+    checks = (Comparer(spec, name, OwnClass(spec, target, name)) for name in draft.architectures)
     wrong = any(check.compare({"model_type": draft.model_type})[0] for check in checks)
     return draft.skipped if wrong else []
 

@@ -20,9 +20,10 @@ from archspec.language.values import shown
 from archspec.reference import Refused, Row, built, module_rows
 from archspec.specs.records import Spec
 from archspec.specs.references import collect
-from archspec.verifying.comparison import Config, Count, Difference, counted
+from archspec.verifying.blame import Config, Difference
+from archspec.verifying.reference_class import ReferenceClass
 from archspec.verifying.undeclared import Other
-from archspec.verifying.verifier import Verifier
+from archspec.verifying.verifier import Outcome, Verifier
 
 
 def _plain(value: Any) -> Any:
@@ -38,49 +39,44 @@ def _raised_in_torch(error: BaseException | None) -> bool:
     return bool(frames) and f"{os.sep}torch{os.sep}" in frames[-1].filename
 
 
-class OwnVerifier(Verifier):
-    """Verifies one class; every field of its config that the draft does not mention gets other values too."""
+class OwnClass(ReferenceClass):
+    """The class of a user; all fields of its config that the draft does not mention get other values."""
 
-    def __init__(self, spec: Spec, target: Target, architecture: str, samples: int, seed: int) -> None:
+    takes_nulls = False
+
+    def __init__(self, spec: Spec, target: Target, architecture: str) -> None:
+        super().__init__(spec, architecture)
         self.config = target.config
         self.cls = next(cls for cls in target.classes if cls.__name__ == architecture)
-        super().__init__(spec, architecture, samples, seed)
 
-    def theirs(self, raw: Config) -> list[Row]:
+    def rows(self, raw: Config) -> list[Row]:
         settings = {key: value for key, value in raw.items() if key != "model_type"}
         try:
             config = configured(type(self.config), settings)
         except Exception as error:  # whatever the user's config class raises is its refusal
             raise Refused(f"{type(error).__name__}: {error}") from error
-        try:
-            return module_rows(built(maker(self.cls, type(config)), config))
-        except Refused as error:
-            self.torch_refuses = _raised_in_torch(error.__cause__)
-            raise
+        return module_rows(built(maker(self.cls, type(config)), config))
 
-    def compare(self, raw: Config, ours: Count | None = None) -> tuple[list[Difference], str]:
-        """As for transformers' classes; that torch cannot fill tensors without elements is no difference."""
-        self.torch_refuses = False
-        differences, cause = super().compare(raw, ours)
-        if self.torch_refuses and [one.kind for one in differences] == ["accepted"]:
-            rows = (ours or counted(self.spec, self.architecture, raw)).rows
-            if any(0 in row.shape for row in rows):
-                return [], differences[0].expected
-        return differences, cause
+    def tolerates(self, refusal: Refused, rows: list[Row]) -> bool:
+        """torch cannot fill tensors without elements; that is no difference."""
+        return _raised_in_torch(refusal.__cause__) and any(0 in row.shape for row in rows)
 
-    def settings(self, default: Config) -> None:
-        """Holds the spec's defaults to those of the config object; a draft has them from there."""
-        scope, theirs = Scope(self.spec, default), fields(self.config)
+    def setting_differences(self) -> list[Difference]:
+        """Compares the spec's defaults with those of the config object; a draft has them from there."""
+        scope, theirs = Scope(self.spec, {"model_type": self.spec.model_type}), fields(self.config)
+        differences = []
         for name, field in self.spec.fields.items():
             try:
                 ours = scope.get(name)
-            except ArchspecError:  # `one` has told it
+            except ArchspecError:  # the default config shows it
                 continue
             if name not in theirs or isinstance(ours, SubConfig):
                 continue
             expected, found = shown(_plain(theirs[name])), shown(_plain(ours))
             if expected != found:
-                self.add({}, "default", name, expected, found, [field.place])
+                place = str(field.place)
+                differences.append(Difference("", {}, "default", name, expected, found, (place,)))
+        return differences
 
     def layer_lists(self) -> list[str]:
         return []
@@ -134,3 +130,8 @@ class OwnVerifier(Verifier):
         return next(
             (annotated(field.type) for field in dataclasses.fields(self.config) if field.name == name), ()
         )
+
+
+def verify_class(spec: Spec, target: Target, architecture: str, samples: int, seed: int) -> Outcome:
+    """Verifies a draft of a user's class."""
+    return Verifier(spec, architecture, samples, seed, OwnClass(spec, target, architecture)).run()

@@ -13,12 +13,12 @@ from typing import Any
 from archspec.configs.overrides import parse_settings
 from archspec.configs.scope import Scope, SubConfig
 from archspec.deriving.own import config_class, find_own, keywords, named
-from archspec.deriving.own_check import OwnVerifier
+from archspec.deriving.own_check import verify_class
 from archspec.deriving.target import Target
 from archspec.errors import ArchspecError, Place, SpecError
 from archspec.specs.exported import exported
 from archspec.specs.records import Spec
-from archspec.verifying.verifier import Outcome, Verifier
+from archspec.verifying.verifier import Outcome, verify_spec
 
 _CODE = (
     r"code: (?P<path>[\w./\-]+)\.py(?:,? --config (?P<config>[\w.]+:\w+))?(?:,? --kwargs (?P<kwargs>\S+))?"
@@ -33,9 +33,9 @@ def verify_own(spec: Spec, architecture: str, samples: int, seed: int) -> Outcom
     """
     try:
         if not _code(spec)["path"].startswith("transformers/"):
-            return OwnVerifier(spec, target_of(spec, architecture), architecture, samples, seed).run()
+            return verify_class(spec, target_of(spec, architecture), architecture, samples, seed)
         if spec.model_type in exported():
-            return Verifier(spec, architecture, samples, seed).run()
+            return verify_spec(spec, architecture, samples, seed)
         missing = f"transformers has no model type {spec.model_type}: name the file of a class of your own"
     except ArchspecError as error:
         missing = str(error)

@@ -13,7 +13,7 @@ from archspec.errors import ArchspecError, SpecError, UnknownArchitectureError, 
 from archspec.extras import optional
 from archspec.specs.index import dependents
 from archspec.specs.library import shipped
-from archspec.verifying.comparison import Difference
+from archspec.verifying.blame import Difference
 from archspec.verifying.pool import Failure, spread
 from archspec.verifying.verifier import Outcome, verify
 

@@ -1,40 +1,25 @@
-"""What a spec gives for one config, and how that differs from what transformers builds, tensor by tensor."""
+"""The differences between a spec and the reference model at one config, tensor by tensor."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, Place
-from archspec.reference import Row, spec_rows
+from archspec.reference import Refused, Row, Unavailable, spec_rows
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder, Node
 from archspec.tree.tensors import tensors
+from archspec.verifying.blame import Config, Difference, blamed_places, refusing_places
+from archspec.verifying.reference_class import ReferenceClass
 
-Config = dict[str, Any]
-
-
-class Difference(NamedTuple):
-    """One way in which a spec and transformers disagree for one config.
-
-    ``kind`` is missing, extra, shape, kind, frozen, tie or embedding for a tensor; refused or accepted for a
-    config that only the spec or only transformers refuses; unmentioned for a field that changes the layout
-    but is not in the spec; default, alias or readonly for a config field; few where too few valid configs
-    were found; crash for a bug of archspec. ``places`` are the lines of the spec, the nearest first.
-    """
-
-    architecture: str
-    config: Config
-    kind: str
-    name: str
-    expected: str
-    found: str
-    places: tuple[str, ...] = ()
+_COLUMNS = ("shape", "kind", "frozen", "tie", "embedding")
 
 
 class Count(NamedTuple):
-    """What a spec gives for one config: its rows and tree, or what it refuses the config with."""
+    """The rows and the tree that a spec gives for one config, or its error."""
 
     rows: list[Row]
     tree: Node | None
@@ -49,51 +34,105 @@ def tree_of(spec: Spec, architecture: str, raw: Config) -> Node:
 
 
 def counted(spec: Spec, architecture: str, raw: Config) -> Count:
-    """What the spec gives; errors are part of the answer."""
+    """The rows and the tree that the spec gives, or its error."""
+    tree = None
     try:
         tree = tree_of(spec, architecture, raw)
-    except ArchspecError as error:
-        return Count([], None, error)
-    try:
         return Count(spec_rows(tensors(tree)), tree, None)
-    except ArchspecError as error:  # a tie of nothing
+    except ArchspecError as error:  # with a tree: a tie of a tensor that does not exist
         return Count([], tree, error)
 
 
-Blame = Callable[[str, str, Any], list[Place]]
+class Comparer:
+    """Compares a spec's architecture with its reference class at one config after the other."""
+
+    def __init__(self, spec: Spec, architecture: str, reference: ReferenceClass | None = None) -> None:
+        self.spec, self.architecture = spec, architecture
+        self.reference = reference or ReferenceClass(spec, architecture)
+
+    def compare(self, raw: Config, ours: Count | None = None) -> tuple[list[Difference], str]:
+        """The differences, and the reason if both sides refuse the config. Errors: :class:`Unavailable`."""
+        refusal: Refused | None = None
+        theirs: list[Row] = []
+        try:
+            theirs = self.reference.rows(raw)
+        except Refused as error:
+            refusal = error
+        try:
+            ours = ours or counted(self.spec, self.architecture, raw)
+        except Exception:  # a bug of archspec is reported like any other difference
+            return [self.difference(raw, "crash", "", "", traceback.format_exc(limit=-3), [])], ""
+        if refusal is not None:
+            if ours.error is not None or self.reference.tolerates(refusal, ours.rows):
+                return [], str(refusal)[:160]
+            places = blamed_places(self.spec, ours.tree, "accepted", "", refusal.owners)
+            return [self.difference(raw, "accepted", "", str(refusal), "a count", places)], ""
+        if ours.error is not None:
+            places = refusing_places(self.spec, self.architecture, raw, ours.tree, ours.error)
+            return [self.difference(raw, "refused", "", "a model", str(ours.error), places)], ""
+        return self._compare_tensors(raw, theirs, ours), ""
+
+    def _compare_tensors(self, raw: Config, expected: list[Row], count: Count) -> list[Difference]:
+        theirs, ours = {row[0]: row for row in expected}, {row[0]: row for row in count.rows}
+        if theirs == ours:
+            return []
+        known = _prefixes(theirs)
+        found = []
+
+        def add(kind: str, name: str, one: str, other: str, detail: Any) -> None:
+            places = blamed_places(self.spec, count.tree, kind, name, detail)
+            found.append(self.difference(raw, kind, name, one, other, places))
+
+        for name in sorted(theirs.keys() | ours.keys()):
+            if name not in ours:
+                add("missing", name, str(theirs[name][1]), "", name)
+            elif name not in theirs:
+                add("extra", name, "", str(ours[name][1]), missing_prefix(name, known))
+            else:
+                for column, one, other in zip(_COLUMNS, theirs[name][1:], ours[name][1:], strict=True):
+                    if one != other:
+                        add(column, name, str(one), str(other), other or one if column == "tie" else name)
+        return found
+
+    def differs(self, raw: Config) -> bool:
+        """Return True if the sides differ, or both refuse the config."""
+        differences, cause = self.compare(raw)
+        return bool(differences or cause)
+
+    def shrink(self, raw: Config, differences: list[Difference]) -> list[Difference]:
+        """The same differences at the smallest config that shows them all."""
+        causes = {_cause(difference) for difference in differences}
+        small = smallest(raw, lambda smaller: causes <= {_cause(found) for found in self.compare(smaller)[0]})
+        return [found for found in self.compare(small)[0] if _cause(found) in causes]
+
+    def difference(
+        self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]
+    ) -> Difference:
+        """A difference of this architecture."""
+        return Difference(self.architecture, raw, kind, name, expected, found, tuple(map(str, places)))
 
 
-def compare(
-    architecture: str, raw: Config, expected: list[Row], found: list[Row], blame: Blame | None = None
-) -> list[Difference]:
-    """The differences between what transformers builds and what the spec says, by tensor name."""
-    theirs, ours = {row[0]: row for row in expected}, {row[0]: row for row in found}
-    columns = ("shape", "kind", "frozen", "tie", "embedding")
-    if theirs == ours:
-        return []
-    known = _prefixes(theirs)
-    differences = []
-
-    def add(kind: str, name: str, one: str, other: str, detail: Any) -> None:
-        places = tuple(map(str, blame(kind, name, detail))) if blame else ()
-        differences.append(Difference(architecture, raw, kind, name, one, other, places))
-
-    for name in theirs.keys() | ours.keys():
-        if name not in ours:
-            add("missing", name, str(theirs[name][1]), "", name)
-        elif name not in theirs:
-            add("extra", name, "", str(ours[name][1]), top_missing(name, known))
-        else:
-            for column, one, other in zip(columns, theirs[name][1:], ours[name][1:], strict=True):
-                if one != other:
-                    add(column, name, str(one), str(other), other or one if column == "tie" else name)
-    return sorted(differences, key=lambda difference: difference.name)
+def _cause(difference: Difference) -> tuple[str, tuple[str, ...]]:
+    return difference.kind, difference.places[:1]
 
 
-def top_missing(name: str, known: set[str]) -> str:
-    """The shortest prefix of a tensor's name that the other side has nothing under.
+def smallest(raw: Config, shows: Callable[[Config], bool]) -> Config:
+    """The config without the fields that are not needed to show something."""
+    small = dict(raw)
+    for name in [name for name in raw if name != "model_type"]:
+        without = {key: value for key, value in small.items() if key != name}
+        try:
+            if shows(without):
+                small = without
+        except Unavailable:
+            continue
+    return small
 
-    >>> top_missing("layers.2.mlp.weight", {"layers", "layers.1", "layers.1.mlp", "layers.1.mlp.weight"})
+
+def missing_prefix(name: str, known: set[str]) -> str:
+    """The shortest prefix of a tensor's name under which the other side has nothing.
+
+    >>> missing_prefix("layers.2.mlp.weight", {"layers", "layers.1", "layers.1.mlp", "layers.1.mlp.weight"})
     'layers.2'
     """
     parts = name.split(".")
@@ -101,11 +140,6 @@ def top_missing(name: str, known: set[str]) -> str:
     return next((prefix for prefix in prefixes if prefix not in known), name)
 
 
-def _prefixes(all_names: Iterable[str]) -> set[str]:
-    """Every name and every dotted beginning of one."""
-    found: set[str] = set()
-    for name in all_names:
-        while name and name not in found:
-            found.add(name)
-            name = name.rpartition(".")[0]
-    return found
+def _prefixes(names: Iterable[str]) -> set[str]:
+    parts = (name.split(".") for name in names)
+    return {".".join(one[:end]) for one in parts for end in range(1, len(one) + 1)}

@@ -1,46 +1,34 @@
-"""A spec's defaults and names held to those of transformers' config class."""
+"""The defaults and names of a spec, compared with those of transformers' config class."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, Place
 from archspec.reference import Refused, Unavailable, config_class, config_of, readonly_names
 from archspec.specs.records import Spec
-from archspec.verifying.generate.field_kinds import part_types
-from archspec.verifying.places import read_places
+from archspec.verifying.blame import Config, Difference
+from archspec.verifying.generate.choices import part_types
+from archspec.verifying.trail import read_places
 
 _ABSENT = object()
 
 
-class SettingDifference(NamedTuple):
-    """A field whose default, or a name whose meaning, is another one in transformers.
-
-    ``places``: its line, then those that the default is computed from. Of a sub-config's field: the line of
-    the sub-config, which may set the field, then that of the field in its own spec.
-    """
-
-    kind: str
-    name: str
-    expected: str
-    found: str
-    places: tuple[Place, ...]
-
-
-def settings_differences(spec: Spec) -> list[SettingDifference]:
-    """Every field of a spec at the default config, every name of its attribute_map.
+def setting_differences(spec: Spec) -> list[Difference]:
+    """The fields with another default, and the names that only one side knows.
 
     Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
     """
-    config = config_of(spec.model_type, {"model_type": spec.model_type})
-    scope = Scope(spec, {"model_type": spec.model_type})
-    return [*_defaults(scope, config, ""), *_absent(scope), *_zeros(scope), *_names(spec), *_readonly(spec)]
+    raw = {"model_type": spec.model_type}
+    scope = Scope(spec, raw)
+    found = _defaults(scope, config_of(spec.model_type, raw), "")
+    return [*found, *_null_parts(scope), *_zeros(scope), *_aliases(spec), *_readonly(spec)]
 
 
-def config_differences(spec: Spec, raw: dict[str, Any]) -> list[SettingDifference]:
-    """The fields that transformers' config object of a raw config has with other values than the spec.
+def config_differences(spec: Spec, raw: Config) -> list[Difference]:
+    """The fields to which transformers' config object of a raw config gives other values than the spec.
 
     Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
     """
@@ -48,7 +36,7 @@ def config_differences(spec: Spec, raw: dict[str, Any]) -> list[SettingDifferenc
     return list(_defaults(Scope(spec, raw), config_of(spec.model_type, raw), ""))
 
 
-def read_by_transformers(spec: Spec, raw: dict[str, Any]) -> str:
+def read_by_transformers(spec: Spec, raw: Config) -> str:
     """The values that transformers' config object of a raw config has for a spec's fields, as text.
 
     Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
@@ -59,7 +47,11 @@ def read_by_transformers(spec: Spec, raw: dict[str, Any]) -> str:
     return repr({**values, **parts})
 
 
-def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifference]:
+def _difference(kind: str, name: str, expected: str, found: str, places: list[Place]) -> Difference:
+    return Difference("", {}, kind, name, expected, found, tuple(map(str, places)))
+
+
+def _defaults(scope: Scope, config: Any, path: str) -> Iterator[Difference]:
     spec = scope.spec
     for name in [*spec.fields, *spec.fixed]:
         theirs = _read(config, name)
@@ -69,31 +61,30 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
             ours = scope.get(name)
         except ArchspecError as error:
             if theirs is not _ABSENT and field is not None and not field.required:
-                told = tuple(problem.place for problem in error.problems if problem.place)
-                yield SettingDifference("default", path + name, _shown(theirs), str(error), (*told, *places))
+                refusing = [problem.place for problem in error.problems if problem.place]
+                yield _difference("default", path + name, _shown(theirs), str(error), [*refusing, *places])
             continue
         computed = name in spec.fixed or bool(field and field.computed)
         if field is not None and field.of_layers is not None:
-            ours, theirs = _of_layers(field.of_layers, ours, theirs, scope)
+            ours, theirs = _by_layer(field.of_layers, ours, theirs, scope)
         if isinstance(ours, SubConfig) and (theirs is None or theirs is _ABSENT):
-            found = f"a config of {ours.model_type}"
-            yield SettingDifference("default", path + name, "null", found, places)
+            yield _difference("default", path + name, "null", f"a config of {ours.model_type}", places)
         elif isinstance(ours, SubConfig):
             yield from _sub_config(ours, theirs, path + name, places)
         elif theirs is not _ABSENT and not _same(ours, theirs, computed):
-            yield SettingDifference("default", path + name, _shown(theirs), _shown(ours), places)
+            yield _difference("default", path + name, _shown(theirs), _shown(ours), places)
 
 
-def _of_layers(names: tuple[str, ...], ours: Any, theirs: Any, scope: Scope) -> tuple[Any, Any]:
-    """What each layer has of some fields, of its own or of all layers; the fields that the spec has."""
+def _by_layer(names: tuple[str, ...], ours: Any, theirs: Any, scope: Scope) -> tuple[Any, Any]:
+    """The values of some fields for each layer, on both sides, without fields that the spec does not have."""
     known = [name for name in names if scope.has(name)]
-    everywhere = {name: scope.get(name) for name in known}
-    mine = [[ours.get(i, everywhere).get(n, everywhere[n]) for n in known] for i in range(len(theirs))]
+    common = {name: scope.get(name) for name in known}
+    mine = [[ours.get(i, common).get(name, common[name]) for name in known] for i in range(len(theirs))]
     return mine, [[getattr(layer, name) for name in known] for layer in theirs]
 
 
-def _absent(scope: Scope) -> Iterator[SettingDifference]:
-    """The same for sub-configs that are null by default, where no architecture of their own is verified."""
+def _null_parts(scope: Scope) -> Iterator[Difference]:
+    """The defaults of sub-configs that are null by default, if no architecture of their own is verified."""
     library = scope.spec.library
     null = (field for name, field in scope.spec.fields.items() if scope.values.get(name, ...) is None)
     for name, model_type in [(field.name, one) for field in null for one in part_types(library, field)]:
@@ -102,49 +93,54 @@ def _absent(scope: Scope) -> Iterator[SettingDifference]:
             yield from _defaults(Scope(part, raw), config_of(model_type, raw), f"{name}.")
 
 
-def _zeros(scope: Scope) -> Iterator[SettingDifference]:
-    """Computed numbers that are 0 in the spec where transformers computes them for a 0 too."""
-    for name, field in scope.spec.fields.items():
-        if not field.computed or name in scope.spec.fixed or type(scope.values.get(name)) is not int:
+def _zeros(scope: Scope) -> Iterator[Difference]:
+    """Computed numbers that are 0 in the spec but that transformers computes for a 0, too."""
+    spec = scope.spec
+    for name, field in spec.fields.items():
+        if not field.computed or name in spec.fixed or type(scope.values.get(name)) is not int:
             continue
-        raw = {"model_type": scope.spec.model_type, name: 0}
+        raw = {"model_type": spec.model_type, name: 0}
         try:
-            theirs = _read(config_of(scope.spec.model_type, raw), name)
-            ours = Scope(scope.spec, raw).get(name)
+            theirs = _read(config_of(spec.model_type, raw), name)
+            ours = Scope(spec, raw).get(name)
         except (ArchspecError, Refused, Unavailable):
             continue
         if type(theirs) is int and theirs != 0 and ours != theirs:
             places = _places(scope, name)
-            yield SettingDifference("default", f"{name} for 0", _shown(theirs), _shown(ours), places)
+            yield _difference("default", f"{name} for 0", _shown(theirs), _shown(ours), places)
 
 
 def _read(config: Any, name: str) -> Any:
     try:
         return getattr(config, name, _ABSENT)
-    except RuntimeError:  # layers of a kind have another value; this is the others'
+    except RuntimeError:  # some layers have another value; this is the common one
         return vars(config).get(name, _ABSENT)
 
 
-def _places(scope: Scope, name: str) -> tuple[Place, ...]:
-    decided = scope.spec.fixed.get(name)
-    value = decided if decided is not None else scope.spec.fields[name].default
-    own = decided.place if decided is not None else scope.spec.fields[name].place
-    return (own, *(read_places(value, None, scope)[::-1] if value is not None else ()))
+def _places(scope: Scope, name: str) -> list[Place]:
+    """The line of a field, then those that its default is computed from."""
+    fixed = scope.spec.fixed.get(name)
+    if fixed is not None:
+        return [fixed.place, *read_places(fixed, None, scope)[::-1]]
+    field = scope.spec.fields[name]
+    return [
+        field.place,
+        *(read_places(field.default, None, scope)[::-1] if field.default is not None else ()),
+    ]
 
 
-def _sub_config(
-    ours: SubConfig, theirs: Any, path: str, places: tuple[Place, ...]
-) -> Iterator[SettingDifference]:
-    expected = theirs.model_type  # a part of a config may have none
+def _sub_config(ours: SubConfig, theirs: Any, path: str, places: list[Place]) -> Iterator[Difference]:
+    """The differences of a sub-config, first with the line of the sub-config, which may set the field."""
+    expected = theirs.model_type  # may be missing
     if expected and ours.model_type != expected:
-        yield SettingDifference("default", f"{path}.model_type", str(expected), ours.model_type, places)
+        yield _difference("default", f"{path}.model_type", str(expected), ours.model_type, places)
         return
-    try:  # it may be refused; its defaults are told all the same
+    try:  # it may be refused; its defaults are compared all the same
         scope = ours.opened(ours.library.load(ours.model_type))
-    except ArchspecError:  # not described yet
+    except ArchspecError:  # not supported
         return
-    for difference in _defaults(scope, theirs, path + "."):
-        yield difference._replace(places=(*places, *difference.places))
+    for one in _defaults(scope, theirs, path + "."):
+        yield one._replace(places=(*map(str, places), *one.places))
 
 
 def _same(ours: Any, theirs: Any, computed: bool) -> bool:
@@ -152,13 +148,11 @@ def _same(ours: Any, theirs: Any, computed: bool) -> bool:
         return True  # computed where the model is built, not in the config class
     if isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
         return len(ours) == len(theirs) and all(_same(a, b, False) for a, b in zip(ours, theirs, strict=True))
-    if isinstance(ours, bool) != isinstance(theirs, bool):
-        return False
-    return bool(ours == theirs)
+    return isinstance(ours, bool) == isinstance(theirs, bool) and bool(ours == theirs)
 
 
-def _names(spec: Spec) -> Iterator[SettingDifference]:
-    """Names that transformers' config class knows a field by, and the spec does not, or otherwise."""
+def _aliases(spec: Spec) -> Iterator[Difference]:
+    """Names under which transformers' config class knows a field, but not the spec."""
     config = config_class(spec.model_type)
     theirs: dict[str, str] = getattr(config, "attribute_map", {})
     order = list(getattr(config, "__dataclass_fields__", ()))
@@ -167,16 +161,16 @@ def _names(spec: Spec) -> Iterator[SettingDifference]:
             continue  # the field is set after its other name, whose value is lost
         field = spec.fields.get(spec.attribute_map.get(name, name))
         if field is not None and field.name != alias and spec.attribute_map.get(alias, alias) != field.name:
-            yield SettingDifference("alias", alias, f"a name of {name}", "no such name", (field.place,))
+            yield _difference("alias", alias, f"a name of {name}", "no such name", [field.place])
 
 
-def _readonly(spec: Spec) -> Iterator[SettingDifference]:
-    """Names that only the spec or only transformers' config class refuses to be given, as computed."""
+def _readonly(spec: Spec) -> Iterator[Difference]:
+    """Names that only one side refuses because it computes them."""
     theirs = readonly_names(config_class(spec.model_type))
     for name in sorted(theirs ^ spec.readonly.keys()):
         place = spec.readonly.get(name) or Place(spec.source, 1, 1)
         expected, found = ("readonly", "no such name") if name in theirs else ("no such name", "readonly")
-        yield SettingDifference("readonly", name, expected, found, (place,))
+        yield _difference("readonly", name, expected, found, [place])
 
 
 def _shown(value: Any) -> str:

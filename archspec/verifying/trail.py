@@ -1,27 +1,27 @@
-"""From a tensor's name back to the lines of the spec that give it."""
+"""The lines of a spec that a tensor comes from, or that an expression depends on."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
+from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import Place
-from archspec.language.expression import Expression, callee
+from archspec.language.expression import Expression, callee, names
 from archspec.specs.records import Body, Module, Spec
 from archspec.tree.builder import Node
 from archspec.tree.tensors import modules
-from archspec.verifying.places import once, read_places
 
-_DEPTH = 20
+_MAX_CALLS = 20  # calls of calls that are followed
+Attributes = list[tuple[dict[str, Body], Module]]  # with the module whose names they read
 
 
 def trail(root: Node, name: str) -> list[Place]:
-    """The lines on the way to a tensor or module, the outermost first; the last one gives it, or would.
+    """The lines on the way to a tensor or module, the outermost first.
 
-    Where the tree has no such name, the last place is the expression that decided against it, or the
-    module that lacks the attribute.
+    The last one defines it. If the tree has no such name, the last one is the expression that decided against
+    it, or the module that lacks the attribute.
     """
     found = [root.module.place] if root.module else []
     node: Node | None = root
@@ -31,23 +31,22 @@ def trail(root: Node, name: str) -> list[Place]:
     while node is not None:
         if node.module is not None:
             owner, scope, body = node.module, node.scope, node.module.body
-        said = _Said([], [])
+        attributes: Attributes = []
         if body is not None and owner is not None and scope is not None:
-            said = _said(body, owner, scope.spec)
-            if isinstance(body, Expression):
-                found += read_places(body, owner, scope)  # the arguments of the calls
-            found += said.calls
+            attributes, calls = _attributes(body, owner, scope.spec)
+            arguments = read_places(body, owner, scope) if isinstance(body, Expression) else []
+            found += [*arguments, *calls]
         if not parts or node.leaf:
             break
-        given, giver = said.attribute(parts[0])
+        given, giver = _attribute(attributes, parts[0])
         child = node.children.get(parts[0])
-        if isinstance(body, list) and owner is not None:  # an item too few moves those after it
+        if isinstance(body, list) and owner is not None:  # a missing item moves those after it
             found.append(owner.place)
         if isinstance(given, Expression):
             found += [*read_places(given, giver, scope), given.place]
         elif child is None and node.module is not None:
-            found.append(defining(node))
-        elif child is None and owner is not None and said.bodies:  # in a submodule without a class of its own
+            found.append(defining_place(node))
+        elif child is None and owner is not None and attributes:  # in a submodule without a class
             found.append(owner.place)
         body = given if isinstance(given, dict | list) else None
         node, parts = child, parts[1:]
@@ -56,15 +55,15 @@ def trail(root: Node, name: str) -> list[Place]:
     return [lines[line] for line in order][::-1]
 
 
-def defining(node: Node) -> Place:
-    """The line of the class that has a module's attributes: its own, or that of the one it is given by."""
+def defining_place(node: Node) -> Place:
+    """The line of the class that defines a module's attributes, which may be the class that it calls."""
     assert node.module is not None and node.scope is not None
-    calls = _said(node.module.body, node.module, node.scope.spec).calls
+    calls = _attributes(node.module.body, node.module, node.scope.spec)[1]
     return calls[-1] if calls else node.module.place
 
 
 def tie_places(root: Node, name: str, source: str) -> list[Place]:
-    """The lines that tie a tensor, then the modules with both ends, which may lack a tie, the inner first."""
+    """The lines that tie a tensor, then the modules with both ends, which may lack a tie, innermost first."""
     ties: list[Place] = []
     holders: list[Place] = []
     for prefix, node in modules(root):
@@ -73,42 +72,36 @@ def tie_places(root: Node, name: str, source: str) -> list[Place]:
             if any(f"{name}.".startswith(f"{inside}{end}.") for end in (target, origin)):
                 ties.append(tie.place)
         if node.module is not None and all(end.startswith(inside) for end in (name, source) if end):
-            holders.append(defining(node))
-    return once([*ties, *holders[::-1]])
+            holders.append(defining_place(node))
+    return unique([*ties, *holders[::-1]])
 
 
-class _Said(NamedTuple):
-    """Attributes, each with the module whose names it reads; and the lines on the way to them."""
-
-    bodies: list[tuple[dict[str, Body], Module]]
-    calls: list[Place]
-
-    def attribute(self, name: str) -> tuple[Body | None, Module | None]:
-        """An attribute, and the module that gives it; a loop may name it (`expert_{i}`)."""
-        for body, module in self.bodies:
-            for key, part in body.items():
-                pattern = re.sub(r"\\\{[^{}]*\\\}", ".+", re.escape(key)) if "{" in key else ""
-                if key == name or (pattern and re.fullmatch(pattern, name)):
-                    return part, module
-        return None, None
+def _attribute(attributes: Attributes, name: str) -> tuple[Body | None, Module | None]:
+    """An attribute, and the module that has it; the name may be a pattern of a loop (`expert_{i}`)."""
+    for body, module in attributes:
+        for key, part in body.items():
+            pattern = re.sub(r"\\\{[^{}]*\\\}", ".+", re.escape(key)) if "{" in key else ""
+            if key == name or (pattern and re.fullmatch(pattern, name)):
+                return part, module
+    return None, None
 
 
-def _said(body: Body, owner: Module, spec: Spec) -> _Said:
-    """What a body says; of one that is a call, what the modules say that it may be."""
+def _attributes(body: Body, owner: Module, spec: Spec) -> tuple[Attributes, list[Place]]:
+    """The attributes of a body, or of the modules that it may call; and the lines of these calls."""
     if not isinstance(body, Expression):
-        return _Said([(_by_name(body), owner)], [])
-    found = _Said([], [body.place])
-    pending, seen = [body], 0
-    while pending and seen < _DEPTH:
-        expression, seen = pending.pop(), seen + 1
-        for module in _called(expression.tree, spec):
-            found.calls.append(module.place)
+        return [(_by_name(body), owner)], []
+    found: Attributes = []
+    calls = [body.place]
+    pending = [body]
+    for _ in range(_MAX_CALLS):
+        for module in _called(pending.pop().tree, spec) if pending else ():
+            calls.append(module.place)
             if isinstance(module.body, Expression):
                 pending.append(module.body)
-                found.calls.append(module.body.place)
+                calls.append(module.body.place)
             else:
-                found.bodies.append((_by_name(module.body), module))
-    return found
+                found.append((_by_name(module.body), module))
+    return found, calls
 
 
 def _by_name(body: dict[str, Body] | list[Body]) -> dict[str, Body]:
@@ -116,7 +109,7 @@ def _by_name(body: dict[str, Body] | list[Body]) -> dict[str, Body]:
 
 
 def _called(tree: ast.expr, spec: Spec) -> Iterator[Module]:
-    """The modules that an expression may be, whichever branch it takes; not those that are handed to them."""
+    """The modules that an expression may be, whichever branch it takes, without their arguments."""
     if isinstance(tree, ast.IfExp):
         yield from _called(tree.body, spec)
         yield from _called(tree.orelse, spec)
@@ -124,3 +117,55 @@ def _called(tree: ast.expr, spec: Spec) -> Iterator[Module]:
         yield from _called(tree.func.value, spec)
     elif module := spec.module(callee(tree)):
         yield module
+
+
+def read_places(expression: Expression, module: Module | None, scope: Scope | None) -> list[Place]:
+    """The lines that an expression reads: defaults in use, then local names and computed fields."""
+    defaults = _part_places(expression.tree, scope)
+    found: list[Place] = []
+    pending, seen = sorted(names(expression.tree)), set[str]()
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        definition = module.where.get(name) if module is not None else None
+        if definition is None and scope is not None:
+            field = scope.spec.fields.get(scope.canonical(name))
+            definition = scope.spec.fixed.get(scope.canonical(name))
+            if definition is None and field is not None and field.computed:
+                definition = field.default
+            if definition is None and field is not None and field.name not in scope.raw:
+                defaults.append(field.place)
+                declared = field.sub_config  # may read derived fields
+                pending += sorted(names(declared) & scope.spec.fixed.keys()) if declared is not None else []
+        if definition is not None:
+            found.append(definition.place)
+            pending += sorted(names(definition.tree))
+            defaults += _part_places(definition.tree, scope)
+    return defaults + found
+
+
+def _part_places(tree: ast.expr, scope: Scope | None) -> list[Place]:
+    """The lines of the derived or omitted fields of sub-configs that an expression reads."""
+    found: list[Place] = []
+    for node in ast.walk(tree) if scope is not None else ():
+        if scope is None or not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+            continue
+        part = scope.values.get(scope.canonical(node.value.id))
+        if not isinstance(part, SubConfig):
+            continue
+        name = part.scope.canonical(node.attr)
+        field, value = part.scope.spec.fields.get(name), part.scope.spec.fixed.get(name)
+        if value is not None:
+            found.append(value.place)
+        elif field is not None and name not in part.scope.raw:
+            found.append(field.place)
+            value = field.default
+        found += read_places(value, None, part.scope) if value is not None else []
+    return found
+
+
+def unique(places: Iterable[Place]) -> list[Place]:
+    """Each place once, at its first mention."""
+    return list(dict.fromkeys(places))

@@ -1,8 +1,7 @@
-"""Fields that a spec does not mention: other values for them, which must not change the layout.
+"""Other values for the fields that a spec does not mention, which must not change the tensors.
 
-A field of transformers' config class that is neither declared nor known by another name should not
-matter. Each is given other values of its type; values that the config class itself refuses are left
-out. So are the fields that the spec calls `fixed`, whose own values are said not to be read.
+They are fields of transformers' config class that are not declared, and those that the spec calls `fixed`.
+Values that the config class refuses are left out.
 """
 
 from __future__ import annotations
@@ -25,18 +24,21 @@ from archspec.reference import Refused, Unavailable, config_class, config_of, mo
 from archspec.specs.exported import ALLOWED
 from archspec.specs.records import Spec, SpecLibrary
 from archspec.specs.references import collect
+from archspec.verifying.blame import Config
 
 # Read everywhere (labels), or about files and outputs.
-_KNOWN = {"architectures", "transformers_version", "dtype", "id2label", "label2id", "num_labels"}
-_KNOWN |= {"per_layer_config", "model_type"}
+_KNOWN = {
+    *("architectures", "transformers_version", "dtype", "id2label", "label2id", "num_labels"),
+    *("per_layer_config", "model_type"),
+}
 # Not fields of every class, but read from any config that has them.
 _ANYWHERE: dict[str, list[Any]] = {
     "tie_word_embeddings": [True, False],
     "is_decoder": [True],
     "add_cross_attention": [True],
 }
-_INTS, _FLOATS = (1, 3, 16), (0.0, 0.5)
 _ACTIVATIONS = ["relu", "gelu_new", "silu", "tanh"]  # without parameters: every spec refuses the others
+_ACTIVATION_FIELDS = ("act", "activation", "act_fn", "activation_function")
 
 
 class Other(NamedTuple):
@@ -49,42 +51,35 @@ class Other(NamedTuple):
 _FOUND: dict[tuple[SpecLibrary, Source, frozenset[str]], tuple[Other, ...]] = {}
 
 
-def others(spec: Spec) -> tuple[Other, ...]:
+def other_values(spec: Spec) -> tuple[Other, ...]:
     """Other values for every field that a spec and its sub-configs do not mention."""
     key = (spec.library, spec.source, frozenset((*spec.fields, *spec.fixed)))
     if key not in _FOUND:
-        _FOUND[key] = tuple(_others(spec))
+        found = [Other((name,), value) for name, values in _candidates(spec) for value in values]
+        found = [other for other in found if _is_accepted(spec.model_type, other)]
+        scope = Scope(spec, {})
+        for field in spec.fields:
+            with suppress(ArchspecError, Unavailable):
+                sub = scope.get(field)
+                inner = other_values(spec.library.load(sub.model_type)) if isinstance(sub, SubConfig) else ()
+                found += [Other((field, *one.path), one.value) for one in inner if len(one.path) == 1]
+        _FOUND[key] = tuple(found)
     return _FOUND[key]
 
 
-def _others(spec: Spec) -> list[Other]:
-    model_type = spec.model_type
-    found = [Other((name,), value) for name, values in _candidates(spec) for value in values]
-    found = [other for other in found if _builds(model_type, other)]
-    scope = Scope(spec, {})
-    for field in spec.fields:
-        with suppress(ArchspecError, Unavailable):
-            sub = scope.get(field)
-            inner = others(spec.library.load(sub.model_type)) if isinstance(sub, SubConfig) else ()
-            found += [Other((field, *one.path), one.value) for one in inner if len(one.path) == 1]
-    return found
-
-
-def applied(raw: dict[str, Any], chosen: list[Other]) -> dict[str, Any]:
-    """A config with other values put in; a sub-config that is not there is left alone."""
+def applied(raw: Config, chosen: list[Other]) -> Config:
+    """A config with other values, except those in sub-configs that it does not give."""
     raw = copy.deepcopy(raw)
     for other in chosen:
         target: Any = raw
         for part in other.path[:-1]:
-            target = target.get(part)
-            if not isinstance(target, dict):
-                break
-        else:
+            target = target.get(part) if isinstance(target, dict) else None
+        if isinstance(target, dict):
             target[other.path[-1]] = copy.deepcopy(other.value)
     return raw
 
 
-def _builds(model_type: str, other: Other) -> bool:
+def _is_accepted(model_type: str, other: Other) -> bool:
     try:
         config_of(model_type, applied({"model_type": model_type}, [other]))
     except (Refused, Unavailable):
@@ -93,12 +88,11 @@ def _builds(model_type: str, other: Other) -> bool:
 
 
 def _candidates(spec: Spec) -> list[tuple[str, list[Any]]]:
-    cls = config_class(spec.model_type)
     counted = {name for name, field in spec.fields.items() if not field.only_costs}
-    free = spec.fields.keys() - counted
-    mentioned = {*counted, *spec.attribute_map, *spec.attribute_map.values(), *_KNOWN} - free
-    texts = source_texts(spec)
-    fields = {field.name: field for field in dataclasses.fields(cls)}
+    known = {*counted, *spec.attribute_map, *spec.attribute_map.values(), *_KNOWN}
+    mentioned = known - (spec.fields.keys() - counted)
+    texts = code_texts(spec)
+    fields = {field.name: field for field in dataclasses.fields(config_class(spec.model_type))}
     found = [
         (name, _values(one, texts.get(name, []))) for name, one in fields.items() if name not in mentioned
     ]
@@ -116,38 +110,31 @@ def _values(field: dataclasses.Field[Any], texts: list[str]) -> list[Any]:
     if field.default_factory is not dataclasses.MISSING:
         default = field.default_factory()
     kind = str(field.type)
+    words = set(re.findall(r"\w+", kind))
     values = _alternatives(default)
     if default is None:
-        if "bool" in kind:
-            values += [True, False]
-        if re.search(r"\bint\b", kind):
-            values += [3]
-        if re.search(r"\bfloat\b", kind):
-            values += [0.5]
+        values += [True, False] if "bool" in kind else []
+        values += [3] if "int" in words else []
+        values += [0.5] if "float" in words else []
     elif "None" in kind:
         values.append(None)
-    if re.search(r"\bstr\b", kind) or "Literal" in kind:
-        values += [text for text in [*texts, *_literals(field.type)] if text != default]
-    if field.name.endswith(("act", "activation", "act_fn", "activation_function")):
-        values += [text for text in _ACTIVATIONS if text != default]
-    unique: list[Any] = []
-    for value in values:
-        if not any(type(value) is type(kept) and value == kept for kept in unique):
-            unique.append(value)
-    return unique
+    named = [*texts, *_literals(field.type)] if "str" in words or "Literal" in kind else []
+    named += _ACTIVATIONS if field.name.endswith(_ACTIVATION_FIELDS) else []
+    values += [text for text in named if text != default]
+    return list({(type(value), repr(value)): value for value in values}.values())
 
 
 def _alternatives(default: Any) -> list[Any]:
+    found: list[Any] = []
     if isinstance(default, bool):
-        return [not default]
-    if isinstance(default, int):
-        return [value for value in (*_INTS, default + 1, default * 2) if value != default]
-    if isinstance(default, float):
-        more = [default * 2, 2.0] if default * 2 > 1 else [default * 2]  # a probability stays one
-        return [value for value in (*_FLOATS, *more) if value != default]
-    if isinstance(default, list | tuple) and default:
-        return [list(default[:-1]), [*default, default[-1]]]
-    return []
+        found = [not default]
+    elif isinstance(default, int):
+        found = [1, 3, 16, default + 1, default * 2]
+    elif isinstance(default, float):
+        found = [0.0, 0.5, default * 2, *([2.0] if default * 2 > 1 else [])]  # a probability stays one
+    elif isinstance(default, list | tuple) and default:
+        found = [list(default[:-1]), [*default, default[-1]]]
+    return [value for value in found if value != default]
 
 
 def _literals(kind: Any) -> list[str]:
@@ -170,8 +157,8 @@ def layer_lists(spec: Spec) -> list[str]:
     return [name for name in ALLOWED if name in declared or name in cls.attribute_map]
 
 
-def source_texts(spec: Spec) -> Mapping[str, list[str]]:
-    """Field -> the texts that transformers' own code of the model type compares it with."""
+def code_texts(spec: Spec) -> Mapping[str, list[str]]:
+    """Field -> the texts that transformers' code of the model type compares it with."""
     try:
         cls = config_class(spec.model_type)
         models = (model_class(name, spec.model_type) for name in spec.architectures)
@@ -181,14 +168,14 @@ def source_texts(spec: Spec) -> Mapping[str, list[str]]:
     names = frozenset(field.name for field in dataclasses.fields(cls))
     found: dict[str, set[str]] = {}
     for module in sorted(sources):
-        for name, texts in _module_texts(module, names):
+        for name, texts in _module_texts(module, names).items():
             found.setdefault(name, set()).update(texts)
-    return {name: sorted(texts) for name, texts in found.items()}
+    return {name: sorted(texts) for name, texts in found.items() if texts}
 
 
 @cache
-def _module_texts(module: str, fields: frozenset[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _module_texts(module: str, fields: frozenset[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     if module in sys.modules and module.startswith("transformers.models."):
         collect(ast.parse(inspect.getsource(sys.modules[module])), fields, found)
-    return tuple((name, tuple(sorted(texts))) for name, texts in found.items() if texts)
+    return found

@@ -12,8 +12,8 @@ from archspec.authoring.derive import Derived
 from archspec.authoring.verify import Verification
 from archspec.cli.main import main
 from archspec.deriving import Draft
+from archspec.verifying.blame import Difference
 from archspec.verifying.campaign import Report, Result
-from archspec.verifying.comparison import Difference
 from archspec.verifying.verifier import Outcome
 
 WRONG = Difference("NetModel", {"d": 8}, "shape", "a.weight", "(8, 8)", "(8, 7)", ("own/net.yaml:9:5",))

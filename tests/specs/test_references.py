@@ -11,7 +11,7 @@ from archspec.specs import references
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec, leaves, model_types
 from archspec.symbolic.runs.solver import is_deep
-from archspec.verifying.generate.field_kinds import kinds_of
+from archspec.verifying.generate.choices import kinds_of
 
 TEXT = """model_type: toy
 config:

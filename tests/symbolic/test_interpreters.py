@@ -27,7 +27,7 @@ from archspec.tables.quantities import QUANTITIES
 from archspec.tree.tensors import quantities_of
 from archspec.verifying.campaign import everything
 from archspec.verifying.generate.sampling import Sampler, valid_configs
-from archspec.verifying.undeclared import source_texts
+from archspec.verifying.undeclared import code_texts
 
 TYPES = sorted(everything())
 PAIRS = [(model_type, name) for model_type in TYPES for name in shipped().load(model_type).architectures]
@@ -122,7 +122,7 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
 def test_every_architecture(model_type: str) -> None:
     spec = shipped().load(model_type)
     for architecture in spec.architectures:
-        sampler = Sampler(spec, 3, source_texts(spec))
+        sampler = Sampler(spec, 3, code_texts(spec))
         default = {"model_type": model_type}
         raw = valid(spec, architecture, sampler)
         assert raw is not None

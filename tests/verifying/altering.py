@@ -8,7 +8,7 @@ from archspec.errors import Source
 from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
-from archspec.verifying.comparison import Difference
+from archspec.verifying.blame import Difference
 
 
 def altered(spec: Spec, old: str, new: str, times: int = 1) -> Spec:

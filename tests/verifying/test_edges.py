@@ -9,11 +9,10 @@ import pytest
 from archspec.configs.scope import Scope
 from archspec.errors import ConfigError
 from archspec.specs.library import shipped
-from archspec.verifying.attribution import blamed
+from archspec.verifying.blame import blamed_places, refusing_places
 from archspec.verifying.comparison import counted
-from archspec.verifying.defaults import settings_differences
-from archspec.verifying.generate.misfits import misfits
-from archspec.verifying.refusals import refusing
+from archspec.verifying.defaults import setting_differences
+from archspec.verifying.generate.choices import misfits
 from archspec.verifying.undeclared import layer_lists
 from archspec.verifying.verifier import Verifier
 from tools.alterations import alterations
@@ -43,7 +42,7 @@ def test_the_lines_of_local_names_are_named_where_a_module_is_given_by_a_call(tm
     spec = shipped().load_file(str(path))
     tree = counted(spec, "ToyModel", {"model_type": "toy"}).tree
     width = spec.modules["Attention"].where["width"].place.line
-    places = blamed(spec, tree, "shape", "attn.k_proj.weight", "attn.k_proj.weight")
+    places = blamed_places(spec, tree, "shape", "attn.k_proj.weight", "attn.k_proj.weight")
     assert width in [place.line for place in places]
 
 
@@ -52,7 +51,7 @@ def test_an_expression_over_several_lines_is_named_by_its_first() -> None:
     spec, raw = altered.load("moshi"), {"model_type": "moshi"}
     ours = counted(spec, "MoshiModel", raw)
     assert ours.error is not None
-    lines = {place.line for place in refusing(spec, "MoshiModel", raw, None, ours.error)}
+    lines = {place.line for place in refusing_places(spec, "MoshiModel", raw, None, ours.error)}
     assert altered.lines & lines
 
 
@@ -69,7 +68,9 @@ def test_layers_of_every_kind_are_counted_as_transformers_does_or_refused(model_
         if raw.get("layer_types")
     ]
     assert len(kinds) >= 14
-    assert [found for raw in kinds for found in verifier.compare(raw)[0] if found.kind != "refused"] == []
+    assert [
+        found for raw in kinds for found in verifier.comparer.compare(raw)[0] if found.kind != "refused"
+    ] == []
 
 
 def test_a_name_that_transformers_computes_is_refused() -> None:
@@ -84,10 +85,10 @@ def test_a_name_that_transformers_computes_is_refused() -> None:
 @pytest.mark.reference
 def test_a_computed_name_that_the_spec_lacks_is_a_difference() -> None:
     spec = shipped().load("mamba")
-    (found,) = settings_differences(spec._replace(readonly={}))
+    (found,) = setting_differences(spec._replace(readonly={}))
     assert (found.kind, found.name, found.expected) == ("readonly", "layer_types", "readonly")
     more = {"hidden_act": spec.readonly["layer_types"], **spec.readonly}
-    assert [one.found for one in settings_differences(spec._replace(readonly=more))] == ["readonly"]
+    assert [one.found for one in setting_differences(spec._replace(readonly=more))] == ["readonly"]
 
 
 def test_true_is_no_number_of_heads() -> None:

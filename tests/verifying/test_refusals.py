@@ -10,8 +10,8 @@ from altering import altered
 from archspec.configs.scope import Scope
 from archspec.specs.library import shipped
 from archspec.tree.builder import Builder
+from archspec.verifying.blame import class_places, refusing_places
 from archspec.verifying.comparison import counted
-from archspec.verifying.refusals import refused_places, refusing
 
 pytestmark = pytest.mark.reference
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.reference
 )
 def test_a_class_that_refuses_leads_to_its_lines(owners: tuple[str, ...], start: str) -> None:
     spec = shipped().load("bert")
-    found = refused_places(spec, Builder(Scope(spec, {"model_type": "bert"})).build("BertModel"), owners)
+    found = class_places(spec, Builder(Scope(spec, {"model_type": "bert"})).build("BertModel"), owners)
     assert any(place.source.line(place.line).strip().startswith(start) for place in found)
 
 
@@ -68,7 +68,7 @@ def test_a_refusal_leads_to_what_was_read(
     config = {"model_type": model_type, **raw}
     count = counted(wrong, architecture, config)
     assert count.error is not None
-    found = refusing(wrong, architecture, config, count.tree, count.error)
+    found = refusing_places(wrong, architecture, config, count.tree, count.error)
     assert any(place.source.line(place.line).strip().startswith(start) for place in found)
 
 
@@ -78,7 +78,9 @@ def test_what_no_line_refuses_leads_to_where_a_condition_would_be() -> None:
     raw = {"model_type": "deepseek_v4"}
     count = counted(spec._replace(require=spec.require[1:]), "DeepseekV4Model", raw)
     assert count.error is not None
-    assert [place.line for place in refusing(spec, "DeepseekV4Model", raw, count.tree, count.error)] == [
+    assert [
+        place.line for place in refusing_places(spec, "DeepseekV4Model", raw, count.tree, count.error)
+    ] == [
         spec.fields["mlp_layer_types"].place.line,
         1,
     ]

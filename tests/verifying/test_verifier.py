@@ -168,18 +168,18 @@ def test_a_difference_is_shown_at_the_smallest_config() -> None:
 
 def test_a_zero_that_transformers_takes_for_nothing_given_is_found() -> None:
     """wav2vec 2.0's config has `output_hidden_size or hidden_size`; only an adapter has tensors of it."""
-    from archspec.verifying.defaults import settings_differences
+    from archspec.verifying.defaults import setting_differences
 
     spec = shipped().load("wav2vec2")
-    assert settings_differences(spec) == []
+    assert setting_differences(spec) == []
     field = spec.fields["output_hidden_size"]
     altered = spec._replace(fields={**spec.fields, field.name: field._replace(falsy=False)})
-    (found,) = settings_differences(altered)
+    (found,) = setting_differences(altered)
     assert (found.name, found.expected, found.found, found.places[0]) == (
         "output_hidden_size for 0",
         "768",
         "0",
-        field.place,
+        str(field.place),
     )
 
 

@@ -15,7 +15,7 @@ from archspec.costs.records import Call, Step
 from archspec.reference.costs import instance
 from archspec.reference.saved import trained
 from archspec.specs.records import Spec
-from archspec.verifying.comparison import Config
+from archspec.verifying.blame import Config
 from archspec.verifying.verifier import TRIES, Verifier
 
 ENCODER_TOKENS = 33

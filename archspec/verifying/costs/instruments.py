@@ -19,7 +19,7 @@ from archspec.reference.saved import recomputed, saved
 from archspec.reference.training import measured_training
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.tree.node import Node
-from archspec.verifying.comparison import Config
+from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, calls, training_calls, with_encoder
 
 RECOMPUTED = "(recomputed)"  # the name of a difference in what the largest recomputed layer keeps

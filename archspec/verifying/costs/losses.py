@@ -22,7 +22,7 @@ from archspec.reference.ranks import rank_loss
 from archspec.reference.saved import loss_bytes, takes_labels
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
-from archspec.verifying.comparison import Config
+from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import ENCODER_TOKENS, Case
 from archspec.verifying.costs.record import recorded
 

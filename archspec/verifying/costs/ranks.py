@@ -21,7 +21,7 @@ from archspec.reference.ranks import own_plans, rank_flops, rank_saved, rank_sha
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
-from archspec.verifying.comparison import Config
+from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import configs
 from archspec.verifying.costs.instruments import ACTIVATIONS, CostDifference, unequal, unequal_bytes
 

@@ -13,7 +13,8 @@ from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
-from archspec.verifying.comparison import Config, counted
+from archspec.verifying.blame import Config
+from archspec.verifying.comparison import counted
 from archspec.verifying.costs.cases import Case, configs, shallow
 from archspec.verifying.costs.instruments import (
     ACTIVATIONS,

@@ -1,4 +1,4 @@
-"""Random configs of a spec: seeded and small; near those that are known to be valid, once there are some."""
+"""Random configs of a spec: seeded and small; half of them near valid ones, once there are some."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from archspec.errors import ArchspecError
 from archspec.specs.records import Field, Spec
 from archspec.symbolic.runs.record import Config
 from archspec.symbolic.runs.solver import WIDE, is_deep
+from archspec.verifying.generate.choices import part_types
 from archspec.verifying.generate.drawing import LAYERS, Drawing, Texts
-from archspec.verifying.generate.field_kinds import part_types
 
-_BLIND = 600  # draws until one is valid, where the default config is not
+_BLIND = 600  # draws until one is valid, if the default config is not
+_SHARES = (0.15, 0.4, 0.8)  # of fields that are drawn
 
 
 def valid_configs(spec: Spec) -> tuple[Config, ...]:
@@ -23,11 +24,12 @@ def valid_configs(spec: Spec) -> tuple[Config, ...]:
     return ({"model_type": spec.model_type, **spec.valid_config},) if spec.valid_config else ()
 
 
-class Sampler(Drawing):
-    """Draws raw configs for one spec; which of them are valid is for transformers to say, and told back."""
+class Sampler:
+    """Draws configs for one spec. :meth:`accept` reports that the last one is valid."""
 
     def __init__(self, spec: Spec, seed: int, texts: Texts | None = None) -> None:
-        super().__init__(spec, random.Random(f"{spec.model_type}:{seed}"), texts)
+        self.spec, self.random = spec, random.Random(f"{spec.model_type}:{seed}")
+        self.drawing = Drawing(spec, self.random, texts)
         self.children: dict[str, Sampler] = {}
         self.fields = [field for field in spec.fields.values() if not field.only_costs]
         self.names = [field.name for field in self.fields]
@@ -36,13 +38,13 @@ class Sampler(Drawing):
         self.hopeless = False
 
     def sample(self) -> Config:
-        """One config: a fresh one, or a valid one with a few fields drawn anew; some under another name."""
+        """A new config, or a valid one with a few fields drawn again; some fields under another name."""
         near = self.accepted and self.random.random() < 0.5
-        self.drawn = self.near() if near else self.fresh(self.random.choice((0.15, 0.4, 0.8)))
-        return self.renamed(self.drawn)
+        self.drawn = self._near() if near else self.fresh(self.random.choice(_SHARES))
+        return self._renamed(self.drawn)
 
     def accept(self) -> None:
-        """Tells that the config drawn last is a valid one."""
+        """Report that the config drawn last is valid."""
         self.accepted.append(self.drawn)
         for name, child in self.children.items():
             if isinstance(self.drawn.get(name), dict):
@@ -50,69 +52,69 @@ class Sampler(Drawing):
                 child.accept()
 
     def fresh(self, share: float) -> Config:
-        """Fields drawn each with a probability; with none, the default config with few layers."""
+        """A config with this share of fields drawn; with 0, the default config with few layers."""
         raw: Config = {"model_type": self.spec.model_type}
-        self.lengths = {}
+        lengths = self.drawing.lengths = {}
         for field in sorted(self.fields, key=lambda one: (one.computed, not is_deep(one.name))):
-            value = self.default(field, raw)
+            value = self.drawing.default(field, raw)
             if is_deep(field.name) and type(value) is int and not field.computed:
                 few = value > 2 or self.random.random() < share
                 raw[field.name] = self.random.choice(LAYERS) if few else value
-                self.lengths |= {value: raw[field.name]} if value > 4 else {}
+                lengths |= {value: raw[field.name]} if value > 4 else {}
             elif (
                 self.random.random() < share
                 or isinstance(value, SubConfig)
                 or field.name == WIDE
                 or field.default is None
-                or (isinstance(value, list) and len(value) in self.lengths)
+                or (isinstance(value, list) and len(value) in lengths)
             ):
-                self.set(raw, field, value, share)
+                self._set(raw, field, value, share)
         if self.random.random() < share:
             labels = self.random.choice((1, 3, 7))
             names = {str(index): f"label {index}" for index in range(labels)}
             raw |= {"id2label": names} if self.random.random() < 0.3 else {"num_labels": labels}
         return raw
 
-    def near(self) -> Config:
-        """A valid config with one to three fields drawn anew, or left out."""
-        return self.changed(self.random.choice(self.accepted), self.random.randint(1, 3))
+    def _near(self) -> Config:
+        return self._changed(self.random.choice(self.accepted), self.random.randint(1, 3))
 
-    def changed(self, valid: Config, count: int) -> Config:
+    def _changed(self, valid: Config, count: int) -> Config:
+        """A config with some fields drawn again, or left out."""
         raw = copy.deepcopy(valid)
         for field in self.random.sample(self.fields, min(len(self.fields), count)):
             if self.random.random() < 0.1 and field.name != WIDE:
                 raw.pop(field.name, None)
             else:
-                self.set(raw, field, self.default(field, raw), 0.3)
+                self._set(raw, field, self.drawing.default(field, raw), 0.3)
         return raw
 
-    def set(self, raw: Config, field: Field, default: Any, share: float) -> None:
-        """Draws one field, a sub-config also where it is null by default."""
+    def _set(self, raw: Config, field: Field, default: Any, share: float) -> None:
+        """Draw one field; sub-configs that are null by default, too."""
         types = part_types(self.spec.library, field)
         if isinstance(default, SubConfig):
-            drawn: Any = self.part(field, dict(default.raw), types or [default.model_type], share)
+            drawn: Any = self._part(field, dict(default.raw), types or [default.model_type], share)
         else:
-            drawn = self.part(field, {}, types, share) if types else self.draw(field, default, raw)
+            drawn = self._part(field, {}, types, share) if types else self.drawing.draw(field, default, raw)
         if drawn is not ...:
             raw[field.name] = drawn
 
-    def part(self, field: Field, own: Config, types: list[str], share: float) -> Config:
-        """A drawn sub-config; where its model type is not described yet, its defaults will do."""
-        child = self.child(field, self.random.choice(types))
+    def _part(self, field: Field, own: Config, types: list[str], share: float) -> Config:
+        """A drawn sub-config; ``own``, its values by default, if its model type is not supported."""
+        child = self._child(field, self.random.choice(types))
         if child is None:
             return own
-        drawn = child.near() if child.accepted and self.random.random() < share else child.fresh(share)
-        called = child.spec.attribute_map
-        known = {called.get(key, key) for key in drawn}  # maybe under another name
-        return {key: value for key, value in own.items() if called.get(key, key) not in known} | drawn
+        drawn = child._near() if child.accepted and self.random.random() < share else child.fresh(share)
+        aliases = child.spec.attribute_map
+        known = {aliases.get(key, key) for key in drawn}
+        return {key: value for key, value in own.items() if aliases.get(key, key) not in known} | drawn
 
-    def child(self, field: Field, model_type: str) -> Sampler | None:
-        """The sampler of a sub-config: one for each field and model type remembers what was valid there."""
+    def _child(self, field: Field, model_type: str) -> Sampler | None:
+        """The sampler of a sub-config, which keeps the valid ones."""
         child = self.children.get(field.name)
         if child is None or child.spec.model_type != model_type:
             try:
                 child = Sampler(self.spec.library.load(model_type), self.random.randrange(2**30))
-            except ArchspecError:  # not described yet
+            except ArchspecError:  # not supported
                 return None
             self.children[field.name] = child
         return child
@@ -122,23 +124,22 @@ class Sampler(Drawing):
         child = self.children.get(path[0])
         if path[1:]:
             return child.texts(path[1:]) if child is not None else []
-        return self.strings.get(path[0], [])
+        return self.drawing.strings.get(path[0], [])
 
-    def renamed(self, raw: Config) -> Config:
-        """The same config with some fields under another name that the spec knows them by."""
+    def _renamed(self, raw: Config) -> Config:
         names = {name: alias for alias, name in self.spec.attribute_map.items() if alias not in raw}
         chosen = {key for key in raw if key in names and self.random.random() < 0.15}
         return {names[key] if key in chosen else key: copy.deepcopy(value) for key, value in raw.items()}
 
     def mend(self, accepts: Callable[[Config], bool]) -> Config | None:
-        """As much of the config drawn last as can be had with a valid one; None where there is none."""
-        start = self.random.choice(self.accepted) if self.accepted else self.first(accepts)
+        """A valid config with as much of the last one as is accepted; None if no config is valid."""
+        start = self.random.choice(self.accepted) if self.accepted else self._first(accepts)
         if start is None:
             return None
         self.drawn = mended(self.drawn, start, accepts, self.random)
-        return self.renamed(self.drawn)
+        return self._renamed(self.drawn)
 
-    def first(self, accepts: Callable[[Config], bool]) -> Config | None:
+    def _first(self, accepts: Callable[[Config], bool]) -> Config | None:
         """A config to start from: few layers, the default, or the first of many draws that is valid."""
         default: Config = {"model_type": self.spec.model_type}
         for raw in (self.fresh(0), default):
@@ -146,10 +147,10 @@ class Sampler(Drawing):
                 return raw
         for turn in range(0 if self.hopeless else _BLIND):
             start = self.fresh(0) if turn % 2 else default
-            for raw in (self.changed(start, 1 + turn // 2 % 2), self.fresh((0.15, 0.4, 0.8)[turn % 3])):
+            for raw in (self._changed(start, 1 + turn // 2 % 2), self.fresh(_SHARES[turn % 3])):
                 if accepts(raw):
                     return raw
-        self.hopeless = True  # searched once and for all
+        self.hopeless = True  # searched only once
         return None
 
 

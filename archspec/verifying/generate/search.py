@@ -1,7 +1,7 @@
-"""Configs for every branch and condition of a spec: what valid configs came to, turned round test by test.
+"""Configs for every branch and condition of a spec: recorded runs of valid configs, changed test by test.
 
-Numbers are the solver's; flags, nulls, texts and lists are finite choices. Whether a config takes the
-path that it was made for is for the spec itself to say, which costs no instantiation.
+The solver gives numbers; flags, nulls, texts and lists are finite choices. The spec itself shows whether a
+config takes the path that it was made for, without a reference model.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from archspec.symbolic.runs.solver import WIDE, Solver, is_deep
 from archspec.verifying.generate.choices import choices, put
 from archspec.verifying.generate.sampling import Sampler
 
-_STARTS = 3  # runs from which a test is tried to be turned
-_TRIES = 8  # ways tried to turn it in each of them
-_STEPS = 4  # ways tried to mend what then stands between
+_STARTS = 3  # runs in which a test is changed
+_TRIES = 8  # changes tried in each of them
+_STEPS = 4  # changes tried for what then refuses the config
 _RUNS = 24  # configs run for each start
-_LAST = 4  # comparisons of a test that are turned
-_WORK = 500_000  # what may be asked in all, in the runs of one architecture
+_LAST = 4  # comparisons of a test that are changed
+_WORK = 500_000  # notes of all runs of one architecture
 _DECODER = "llama"  # a model type in place of another
 _EACH = 3  # configs that break a condition, each in another way
 
 
 class Goal(NamedTuple):
-    """An outcome that a test is to have, in a run that nothing refuses but, maybe, the condition itself."""
+    """An outcome of a test, in a run that nothing refuses except, maybe, the ignored condition."""
 
     test: Fork
     outcome: bool
@@ -42,12 +42,12 @@ class Goal(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Another config, and what is to last of it: path conditions, and fields that were chosen."""
+    """A changed config, with the path conditions and the chosen fields that later changes must keep."""
 
     raw: Config
     wanted: tuple[Condition, ...] = ()
     chosen: frozenset[FieldPath] = frozenset()
-    past: Met | None = None  # what it was made to turn
+    past: Met | None = None  # the test that it changes
 
 
 class Search:
@@ -59,25 +59,24 @@ class Search:
         self.fields = unlimited()
         self.left = _WORK
         first = next(iter(spec.architectures), architecture)
-        # what the first architecture may have too is looked into there
-        self.with_the_first = set(reachable(spec, [spec.module(first)])) if first != architecture else set()
+        # Modules that the first architecture may have are searched with it.
+        self.with_first = set(reachable(spec, [spec.module(first)])) if first != architecture else set()
 
     def configs(self, valid: Iterable[Config]) -> Iterator[Config]:
-        """Configs that take what no run of some valid ones took, then some that break each condition."""
-        runs = (self.run(raw) for raw in valid)
-        accepted = (found for found in runs if found.refusal is None)
+        """Configs that take a path that no valid one took, then some that break each condition."""
+        accepted = (found for raw in valid if (found := self._run(raw)).refusal is None)
         self.runs = sorted(accepted, key=lambda found: len(found.trail.notes))
-        for found in chain(self.sides(), self.branches()):
+        for found in chain(self._sides(), self._branches()):
             self.runs.append(found)
             yield found.raw
-        yield from self.violations()
+        yield from self._violations()
 
-    def run(self, raw: Config, ignored: Expression | None = None) -> Run:
+    def _run(self, raw: Config, ignored: Expression | None = None) -> Run:
         found = run(self.spec, self.architecture, raw, ignored, self.fields)
         self.left -= len(found.trail.notes)
         return found
 
-    def sides(self) -> Iterator[Run]:
+    def _sides(self) -> Iterator[Run]:
         """Valid runs with each flag, null and text, one layer and an odd size, and without each field.
 
         Architectures after the first try only the sizes that their own modules read.
@@ -101,61 +100,61 @@ class Search:
             for value in [side for side in sides if side not in values]:
                 for start in ends[: 2 if is_size else 1]:
                     change = Change(put(start, {path: value}), (), frozenset([path]))
-                    yield from islice(self.mended([change], None), 1)
+                    yield from islice(self._mended([change], None), 1)
 
     def _own_names(self) -> set[str] | None:
         """The names that modules of this architecture alone read; None for the first architecture."""
-        if not self.with_the_first:
+        if not self.with_first:
             return None
         modules = reachable(self.spec, [self.spec.module(self.architecture)])
-        bodies = (module.body for name, module in modules.items() if name not in self.with_the_first)
+        bodies = (module.body for name, module in modules.items() if name not in self.with_first)
         return {name for body in bodies for one in leaves(body) for name in names(one.tree)}
 
-    def branches(self) -> Iterator[Run]:
-        """Valid runs that take each test the other way, also those that are only met behind others."""
+    def _branches(self) -> Iterator[Run]:
+        """Valid runs that take each test the other way, also tests that only other branches have."""
         tried: set[Goal] = set()
-        while goals := [goal for goal in self.open() if goal not in tried]:
+        while goals := [goal for goal in self._open_goals() if goal not in tried]:
             for goal in goals:
                 tried.add(goal)
                 if not any(goal[:2] in found.met for found in self.runs):
-                    yield from islice(self.reached(goal), 1)
+                    yield from islice(self._reached(goal), 1)
 
-    def open(self) -> list[Goal]:
-        """The outcomes of tests that no run had, but for those of conditions."""
+    def _open_goals(self) -> list[Goal]:
+        """The outcomes of tests that no run had, without those of conditions."""
         met = {key: one for found in reversed(self.runs) for key, one in found.met.items()}
         demanded = {part for found in self.runs for tree in found.demanded for part in ast.walk(tree)}
-        every = (Goal(test, not outcome) for (test, outcome), one in met.items() if self.looked_into(one))
+        every = (Goal(test, not outcome) for (test, outcome), one in met.items() if self._is_own(one))
         return [goal for goal in every if goal[:2] not in met and goal.test.node not in demanded]
 
-    def violations(self) -> Iterator[Config]:
-        """Configs that break a condition alone."""
+    def _violations(self) -> Iterator[Config]:
+        """Configs that break one condition only."""
         met = {one.test: (one, found) for found in self.runs for one in found.met.values() if one.outcome}
         for test, (one, found) in met.items():
             condition = found.demanded.get(test.node)
-            if condition is not None and self.looked_into(one):
-                yield from (broken.raw for broken in self.reached(Goal(test, False, condition)))
+            if condition is not None and self._is_own(one):
+                yield from (broken.raw for broken in self._reached(Goal(test, False, condition)))
 
-    def looked_into(self, met: Met) -> bool:
-        """Whether a test is this architecture's to take both ways; parts with classes are by themselves."""
-        mine = not self.with_the_first or (bool(met.module) and met.module not in self.with_the_first)
+    def _is_own(self, met: Met) -> bool:
+        """Return True if no other architecture, of this spec or of a part's, searches a test."""
+        mine = not self.with_first or (bool(met.module) and met.module not in self.with_first)
         return mine and (met.spec is self.spec or not met.spec.architectures)
 
-    def reached(self, goal: Goal) -> Iterator[Run]:
-        """Runs that reach a goal, all from one that had the other outcome, each by another way to turn it."""
+    def _reached(self, goal: Goal) -> Iterator[Run]:
+        """Runs that reach a goal, each by another change of one run that had the other outcome."""
         other = (goal.test, not goal.outcome)
         starts = [found for found in self.runs if other in found.met]
         if goal.ignored:  # few other conditions are in the way
             starts.sort(key=lambda found: len(found.demanded))
         for start in [*starts[: _STARTS - 1], *starts[_STARTS - 1 :][-1:]]:
-            changes = islice(self.changes(start, start.met[other], Change(start.raw)), _TRIES)
-            if found := [*islice(self.mended(changes, goal), _EACH if goal.ignored else 1)]:
+            changes = islice(self._changes(start, start.met[other], Change(start.raw)), _TRIES)
+            if found := [*islice(self._mended(changes, goal), _EACH if goal.ignored else 1)]:
                 yield from found
                 return
 
-    def mended(self, changes: Iterable[Change], goal: Goal | None) -> Iterator[Run]:
-        """The runs of changed configs that reach a goal, or else that nothing refuses.
+    def _mended(self, changes: Iterable[Change], goal: Goal | None) -> Iterator[Run]:
+        """The valid runs of changed configs, or those that reach a goal.
 
-        What refuses a config, or what else decided the test, is turned round too.
+        What refuses a config, or else decides the test, is changed, too.
         """
         pending, seen = deque(changes), set[str]()
         ignored, other = (goal.ignored, (goal.test, not goal.outcome)) if goal else (None, None)
@@ -163,82 +162,76 @@ class Search:
             if not pending or self.left < 0:
                 return
             change = pending.popleft()
-            found = self.run(change.raw, ignored)
+            found = self._run(change.raw, ignored)
             if found.refusal is None and (goal is None or goal[:2] in found.met):
                 yield found
             elif between := found.refusal or (found.met.get(other) if other else None):
-                onward = [*islice(self.unseen(found, between, change, seen), _STEPS)]
-                if change.past is None or _ways(between) != _ways(change.past):
+                changes = self._changes(found, between, change)
+                onward = [*islice((one for one in changes if _is_new(repr(one.raw), seen)), _STEPS)]
+                if change.past is None or _outcomes(between) != _outcomes(change.past):
                     pending.extendleft(reversed(onward))
                 else:
                     pending.extend(onward)
 
-    def unseen(self, found: Run, met: Met, kept: Change, seen: set[str]) -> Iterator[Change]:
-        """The changes to configs that were not come to before."""
-        for change in self.changes(found, met, kept):
-            if (known := repr(change.raw)) not in seen:
-                seen.add(known)
-                yield change
+    def _changes(self, found: Run, met: Met, kept: Change) -> Iterator[Change]:
+        """Configs that may change the outcome of a test of a run, which came from the change ``kept``.
 
-    def changes(self, found: Run, met: Met, kept: Change) -> Iterator[Change]:
-        """Other configs in which a test that a run met comes out otherwise, as far as can be told.
-
-        Other numbers for what was compared, the last first, as it decided; then other choices. ``kept``: the
-        change that led to the run, which is to last.
+        Numbers that were compared come first, the last of them before the others; then other choices.
         """
         solver = Solver(found)
         for one in [one for one in met.notes if isinstance(one, Condition)][: -_LAST - 1 : -1]:
-            for wanted in near(found, one.flipped()):
-                for values in self.solved(solver, wanted, met, kept):
-                    wanteds = (wanted, *kept.wanted)
-                    yield Change(put(found, values), wanteds, kept.chosen, met)
+            for wanted in _with_bound(found, one.flipped()):
+                if values := self._solved(solver, wanted, met, kept):
+                    yield Change(put(found, values), (wanted, *kept.wanted), kept.chosen, met)
         reads = [one for one in met.notes if isinstance(one, Read) and one.path not in kept.chosen]
         declared = {path: known for path, known in found.fields.items() if known.field is not None}
         nulls = {one.path for one in reads if one.path in declared and declared[one.path].value is None}
         if len(nulls) > 1:  # all at once
-            given = {path: next(self.choices(found, path, []), None) for path in sorted(nulls)}
+            given = {path: next(self._choices(found, path, []), None) for path in sorted(nulls)}
             yield Change(put(found, given), kept.wanted, kept.chosen | nulls, met)
         paths = dict.fromkeys(one.path for one in reversed(reads))
         for path in sorted(paths, key=lambda path: path not in nulls):
             named = [one.text for one in reads if one.path == path and one.text]
-            for value in self.choices(found, path, named):
-                chosen = kept.chosen | {path}
-                yield Change(put(found, {path: value}), kept.wanted, chosen, met)
+            for value in self._choices(found, path, named):
+                yield Change(put(found, {path: value}), kept.wanted, kept.chosen | {path}, met)
 
-    def choices(self, found: Run, path: FieldPath, named: list[str]) -> Iterator[Any]:
-        """The choices of a field; of one whose default was not to be computed, what it is elsewhere."""
+    def _choices(self, found: Run, path: FieldPath, named: list[str]) -> Iterator[Any]:
+        """The choices of a field; for one whose default failed, its value in another run."""
         known = found.fields.get(path)
         if known is not None:
             others = [_DECODER] if path[-1] == "model_type" else self.sampler.texts(path)
-            texts = list(dict.fromkeys((*named, *others)))
-            yield from choices(self.spec.library, known, texts)
+            yield from choices(self.spec.library, known, list(dict.fromkeys((*named, *others))))
         else:
             there = (other.fields[path].value for other in self.runs if path in other.fields)
             yield from (value for value in islice(there, 1) if value is not None)
 
-    def solved(
+    def _solved(
         self, solver: Solver, wanted: Condition, met: Met, kept: Change
-    ) -> Iterator[dict[FieldPath, float]]:
-        """Numbers for a path condition: with the rest of the path as it was; then with what came before.
+    ) -> dict[FieldPath, float] | None:
+        """Numbers for a path condition: of its own fields, else also of those that depend on them.
 
-        They are of the condition's own fields alone if that can be, else of what these are held to, too.
+        The rest of the path stays as it is if possible, else what came before the test.
         """
         path = [one for one in solver.run.path() if one not in met.notes]
         before = [one for one in solver.run.path(met.before) if one not in met.notes]
         few = frozenset(one for one in wanted.axes if kept.chosen.isdisjoint((one, one[:-1])))
-        many = connected(few, [one.axes for one in (*before, *kept.wanted)])
+        many = _connected(few, [one.axes for one in (*before, *kept.wanted)])
         ways: Any = ((few, path), (many, before), (few, []))
         found = (solver.solve(wanted, kept.wanted, held, free) for free, held in ways)
-        yield from islice((values for values in found if values), 1)
+        return next(filter(None, found), None)
 
 
-def _ways(met: Met) -> list[Any]:
-    """How a test came out, part by part."""
-    parts = (one[::3] if isinstance(one, Condition) else one for one in met.notes)
-    return [met.test, *parts]
+def _is_new(text: str, seen: set[str]) -> bool:
+    is_new = text not in seen
+    seen.add(text)
+    return is_new
 
 
-def near(run: Run, condition: Condition) -> Iterator[Condition]:
+def _outcomes(met: Met) -> list[Any]:
+    return [met.test, *(one[::3] if isinstance(one, Condition) else one for one in met.notes)]
+
+
+def _with_bound(run: Run, condition: Condition) -> Iterator[Condition]:
     """A condition with a bound as equality at the bound; then the condition itself."""
     left, right, space = condition.left, condition.right, run.trail.space
     if condition.op == "<" and isinstance(left, Poly):
@@ -248,10 +241,8 @@ def near(run: Run, condition: Condition) -> Iterator[Condition]:
     yield condition
 
 
-def connected(fields: frozenset[FieldPath], together: list[frozenset[FieldPath]]) -> frozenset[FieldPath]:
-    """Some fields and those that path conditions hold against them, and so on."""
-    found, before = fields, frozenset[FieldPath]()
-    while found != before:
-        before = found
-        found = found.union(*(some for some in together if some & found))
-    return found
+def _connected(fields: frozenset[FieldPath], together: list[frozenset[FieldPath]]) -> frozenset[FieldPath]:
+    """Some fields, and all that path conditions connect with them."""
+    while (found := fields.union(*(some for some in together if some & fields))) != fields:
+        fields = found
+    return fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.specs.library import shipped
-from archspec.verifying.attribution import blamed
+from archspec.verifying.blame import blamed_places
 from archspec.verifying.comparison import counted
 from archspec.verifying.generate.sampling import Sampler
 
@@ -24,7 +24,10 @@ def test_what_a_part_is_called_with_is_refused_by_the_module_around_it() -> None
     spec = shipped().load("trocr")
     raw = {"model_type": "trocr", "use_learned_position_embeddings": False}
     tree = counted(spec, "TrOCRForCausalLM", raw).tree
-    lines = [place.line for place in blamed(spec, tree, "accepted", "", ("TrOCRDecoder", "TrOCRForCausalLM"))]
+    lines = [
+        place.line
+        for place in blamed_places(spec, tree, "accepted", "", ("TrOCRDecoder", "TrOCRForCausalLM"))
+    ]
     assert spec.modules["TrOCRSinusoidalPositionalEmbedding"].place.line in lines
     assert lines[0] == spec.modules["TrOCRDecoder"].place.line
 
