@@ -171,15 +171,15 @@ def save(drafts: Sequence[Draft], folder: str, overwrite: bool = False) -> list[
             with open(paths[-1], "w", encoding="utf-8") as file:
                 file.write(part.text)
     except OSError as error:
-        told = f"{folder}: {error.strerror or error}"
-        raise ArchspecError(told, help="--output names a folder that can be written to") from None
+        message = f"{folder}: {error.strerror or error}"
+        raise ArchspecError(message, help="choose a writable directory with --output") from None
     return paths
 
 
 def _verdict(outcome: Outcome) -> Iterator[str]:
     kinds = Counter(difference.kind for difference in outcome.differences)
-    told = "".join(f"{count} {kind}, " for kind, count in kinds.items()).removesuffix(", ")
-    compared = f"{outcome.compared} configs{'; ' + told if told else ''}"
+    kinds_text = "".join(f"{count} {kind}, " for kind, count in kinds.items()).removesuffix(", ")
+    compared = f"{outcome.compared} configs{'; ' + kinds_text if kinds_text else ''}"
     yield f"{outcome.verdict} {outcome.architecture} ({compared})"
     for difference in outcome.differences[:_SHOWN]:
         config = {key: value for key, value in difference.config.items() if key != "model_type"}

@@ -1,4 +1,4 @@
-"""Validation of your own specs against the classes that their headers name."""
+"""Validation of users' specs against the classes that their headers name."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from archspec.verifying.campaign import Result
 
 
 class Own(NamedTuple):
-    """A class of one of your own specs."""
+    """A class of a user's spec."""
 
     spec: Spec
     architecture: str
 
 
 def split(names: Iterable[str], library: Library) -> tuple[list[Own], list[str]]:
-    """Return the classes that your own specs have of some names, and the other names."""
+    """Return the classes of users' specs with some names, and the other names."""
     own: list[Own] = []
     rest: list[str] = []
     for name in names:

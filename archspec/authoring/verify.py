@@ -174,14 +174,14 @@ def verify(
         chosen = _chosen(others, all, changed)
         done = telling(progress, len(own) + sum(map(len, chosen.values())))
         mine = results(own, samples, seed, done)
-        run = campaign.run(chosen, samples, seed, jobs if jobs > 0 else cores(), done).after(mine)
+        run = campaign.run(chosen, samples, seed, jobs if jobs > 0 else cores(), done).preceded_by(mine)
     return Verification(run, [one.architecture for one in own])
 
 
 def _chosen(names: list[str], all: bool, changed: str | None) -> Chosen:
     if all:
-        return campaign.everything()
-    return campaign.changed(changed) if changed else campaign.named(names)
+        return campaign.all_architectures()
+    return campaign.changed_architectures(changed) if changed else campaign.named_architectures(names)
 
 
 def telling(progress: Progress | None, total: int) -> Callable[[list[Result]], None]:

@@ -32,9 +32,9 @@ def verify_costs(args: Values) -> int:
         return 1 if found else 0
     scope = record.in_scope()
     if args.names:
-        scope = campaign.named(args.names)
+        scope = campaign.named_architectures(args.names)
     elif args.changed:
-        scope = {name: scope[name] for name in campaign.changed(args.changed) if name in scope}
+        scope = {name: scope[name] for name in campaign.changed_architectures(args.changed) if name in scope}
     elif not args.all and not args.coverage:
         raise ArchspecError("pass one of: names, --all or --changed")
     if args.formulas:

@@ -177,7 +177,7 @@ def class_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> list
             conditions = [[place.place, *read_places(place, one, scope)[::-1]] for place in one.require]
             found += [one.place, *(place for places in conditions for place in places)]
             found += [local.place for local in one.where.values()]
-        if node is not None and number and owners[number - 1] not in built:  # where it would be called
+        if node is not None and number and owners[number - 1] not in built:  # the calls that would build it
             found += [part.place for part in leaves(module.body) if owners[number - 1] in names(part.tree)]
     if tree is not None:
         found += next((trail(tree, built[name][0])[::-1] for name in owners if name in built), [])

@@ -1,4 +1,4 @@
-"""Many architectures verified on all cores: which ones, in which order, and the report of it all."""
+"""Verification of many architectures on all cores, and its report."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from archspec.verifying.blame import Difference
 from archspec.verifying.pool import Failure, spread
 from archspec.verifying.verifier import Outcome, verify
 
-_PRELOAD = ("torch", "archspec.verifying.verifier")  # transformers itself after what stands in
+_PRELOAD = ("torch", "archspec.verifying.verifier")  # transformers is imported after its stand-ins
 
 
 class Task(NamedTuple):
-    """Some architectures of one model type; one process does them all."""
+    """Some architectures of one model type, for one process."""
 
     model_type: str
     architectures: tuple[str, ...]
@@ -30,14 +30,14 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """An outcome and the seconds of one core that it took."""
+    """An outcome, and its time in seconds of one core."""
 
     outcome: Outcome
     seconds: float
 
 
 class Report(NamedTuple):
-    """What a run found, with all that it takes to run it again."""
+    """The results of a run, and the inputs to repeat it."""
 
     results: tuple[Result, ...]
     samples: int
@@ -48,8 +48,8 @@ class Report(NamedTuple):
     def count(self, verdict: str) -> int:
         return sum(result.outcome.verdict == verdict for result in self.results)
 
-    def after(self, results: Iterable[Result]) -> Report:
-        """The report with other results before its own."""
+    def preceded_by(self, results: Iterable[Result]) -> Report:
+        """Return the report with other results before these."""
         before = tuple(results)
         seconds = self.seconds + sum(result.seconds for result in before)
         return self._replace(results=(*before, *self.results), seconds=seconds)
@@ -62,9 +62,9 @@ def run(
     jobs: int,
     done: Callable[[list[Result]], None] | None = None,
 ) -> Report:
-    """Verifies architectures, given by model type; ``done`` is told of each part as it comes.
+    """Verify architectures, given by model type; ``done`` is called with each part of the results.
 
-    Errors: :class:`MissingPackageError` where torch or transformers is missing.
+    Errors: :class:`MissingPackageError` if torch or transformers is missing.
     """
     from archspec.reference import versions
 
@@ -86,7 +86,7 @@ def run(
 
 
 def split(chosen: dict[str, tuple[str, ...]], jobs: int) -> list[tuple[str, tuple[str, ...]]]:
-    """Parts of about equal work, the largest first: whole model types, if those are enough for the cores."""
+    """Split the work into parts of about equal size, largest first; model types stay whole if possible."""
     total = sum(map(len, chosen.values()))
     most = max(1, min(16, -(-total // (2 * max(1, jobs)))))
     parts = [
@@ -118,13 +118,13 @@ def _failed(task: Task, name: str, failure: Failure) -> Outcome:
     return Outcome(name, task.model_type, 0, 0, (difference,))
 
 
-def everything() -> dict[str, tuple[str, ...]]:
-    """Every architecture that the library describes, by model type."""
+def all_architectures() -> dict[str, tuple[str, ...]]:
+    """Return every supported architecture, by model type."""
     found: dict[str, tuple[str, ...]] = {}
     for model_type in shipped().model_types():
         try:
             spec = shipped().load(model_type)
-        except SpecError:  # told with the results, so that the others are verified all the same
+        except SpecError:  # reported with the results, so that the others are verified
             found[model_type] = (model_type,)
             continue
         if spec.architectures and not spec.refuse:
@@ -132,12 +132,12 @@ def everything() -> dict[str, tuple[str, ...]]:
     return found
 
 
-def named(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The architectures of some model types, and those called by their own names.
+def named_architectures(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the architectures of some model types or with some names, by model type.
 
     Errors: :class:`UnknownArchitectureError`.
     """
-    known, index = everything(), shipped().index()
+    known, index = all_architectures(), shipped().index()
     chosen: dict[str, dict[str, None]] = {}
     for name in names:
         pairs = [(name, architecture) for architecture in known.get(name, ())]
@@ -151,30 +151,30 @@ def named(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def _no_such(name: str) -> str:
     if name not in shipped().model_types():
-        return f"no spec describes {name!r}"
+        return f"there is no spec for {name!r}"
     if refusal := shipped().load(name).refuse:
         return f"{name} is not counted: {refusal}"
-    return f"{name} is described as a part of other models only: verify one of those"
+    return f"{name} is only a part of other models: verify one of those"
 
 
-def changed(since: str = "HEAD") -> dict[str, tuple[str, ...]]:
-    """The architectures of the specs that differ from a git commit, and of those that extend or use them.
+def changed_architectures(since: str = "HEAD") -> dict[str, tuple[str, ...]]:
+    """Return the architectures of specs that differ from a git commit, and of specs that extend or use them.
 
-    Errors: :class:`ArchspecError` where git does not answer.
+    Errors: :class:`ArchspecError` if git fails.
     """
     files = _git(since, "diff", "--name-only", "--relative", since, "--", ".")
     files += _git(since, "ls-files", "--others", "--exclude-standard", ".")
     names = {os.path.basename(file).removesuffix(".yaml") for file in files if file.endswith(".yaml")}
-    known, touched = everything(), dependents(names, shipped().entries())
+    known, touched = all_architectures(), dependents(names, shipped().entries())
     return {model_type: known[model_type] for model_type in sorted(touched) if model_type in known}
 
 
 def _git(since: str, *command: str) -> list[str]:
-    """What git prints in the specs' folder, by lines."""
+    """Return the lines that git prints in the specs' directory."""
     run = ["git", *command]
     try:
         done = subprocess.run(run, cwd=shipped().folder, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         detail = str(getattr(error, "stderr", "") or error).strip()
-        raise ArchspecError(f"git does not say what has changed since {since}: {detail}") from None
+        raise ArchspecError(f"git cannot list the changes since {since}: {detail}") from None
     return done.stdout.splitlines()

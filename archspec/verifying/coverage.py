@@ -1,9 +1,8 @@
-"""Which model classes that transformers exports the specs describe, and whether exactly.
+"""The classes that transformers exports, and whether the specs give them exactly.
 
-The results stand in docs/coverage.json, one line a pair of class and model type, each with a digest of
-the spec files that it was found with; docs/coverage.md is printed from it. So what is stale can be told
-in seconds: a pair that is new or gone, a spec whose text is another one, a page that says otherwise.
-Only what is stale is verified again.
+docs/coverage.json has a line for each pair of class and model type, with a digest of the spec files;
+docs/coverage.md is printed from it. A pair that was added or removed, or whose spec has
+changed, is stale, and only stale pairs are verified again.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ Key = tuple[str, str]
 
 
 class Pair(NamedTuple):
-    """A class of one model type, and how it did.
+    """A class of one model type, and its result.
 
-    ``status`` is exact, wrong, undescribed, or unavailable (not instantiable here) with its ``cause``.
-    ``digest`` is that of the spec files; empty where no spec describes the class.
+    ``status`` is exact, wrong, unsupported, or unavailable (not instantiable here) with its ``cause``.
+    ``digest`` is that of the spec files; empty for an unsupported class.
     """
 
     model_type: str
@@ -48,15 +47,15 @@ class Pair(NamedTuple):
 
 
 def paths() -> tuple[str, str]:
-    """The results and the page, in the checkout's docs/. Errors: :class:`ArchspecError` outside of one."""
+    """Return the paths of the results and the page. Errors: :class:`ArchspecError` outside of a checkout."""
     docs = os.path.join(os.path.dirname(shipped().folder), "docs")
     if not os.path.isdir(docs):
-        raise ArchspecError("docs/ is not here: coverage is written in a checkout")
+        raise ArchspecError("there is no docs/ here: run this in a checkout")
     return os.path.join(docs, "coverage.json"), os.path.join(docs, "coverage.md")
 
 
 def recorded() -> tuple[dict[str, Any], dict[Key, Pair]]:
-    """The conditions and the pairs that docs/coverage.json holds; both empty where there is none."""
+    """Return the conditions and the pairs of docs/coverage.json; both are empty without the file."""
     try:
         with open(paths()[0], encoding="utf-8") as file:
             content = json.load(file)
@@ -68,8 +67,8 @@ def recorded() -> tuple[dict[str, Any], dict[Key, Pair]]:
     return content, {pair.key: pair for pair in pairs}
 
 
-def listed() -> dict[Key, Class]:
-    """(model type, class) -> how transformers lists it, for every class that it exports."""
+def exported_classes() -> dict[Key, Class]:
+    """Return every class that transformers exports, by model type and name."""
     return {
         (model_type, name): line
         for model_type, found in exported().items()
@@ -78,28 +77,28 @@ def listed() -> dict[Key, Class]:
 
 
 def stale() -> list[str]:
-    """What docs/coverage.json and docs/coverage.md do not say as it is now; empty where all is fresh."""
+    """Return what is out of date in docs/coverage.json and docs/coverage.md."""
     from archspec.reference import versions
 
     head, pairs = recorded()
-    now, here = listed(), versions()["transformers"]
-    wanted = described(now)
+    now, here = exported_classes(), versions()["transformers"]
+    wanted = digests(now)
     if head.get("transformers") != here:
         return [f"docs/coverage.json is of transformers {head.get('transformers')}, not {here}: run {HOW}"]
     found = [f"{'/'.join(key)} is not in docs/coverage.json" for key in now if key not in pairs]
-    found += [f"{'/'.join(key)} is no pair of transformers any more" for key in pairs if key not in now]
+    found += [f"{'/'.join(key)} is not a pair of transformers any more" for key in pairs if key not in now]
     for key, pair in pairs.items():
         if pair.digest != wanted.get(key, "") and key in now:
             found.append(f"{'/'.join(key)} was recorded with another spec")
     if not found:
         with open(paths()[1], encoding="utf-8") as file:
             if file.read() != page(head, list(pairs.values())):
-                found = ["docs/coverage.md is not what docs/coverage.json says"]
+                found = ["docs/coverage.md does not match docs/coverage.json"]
     return [*found[:20], f"{len(found)} stale: run {HOW}"] if found else []
 
 
-def described(now: dict[Key, Class]) -> dict[Key, str]:
-    """The pairs that a spec describes, with the digest of its files."""
+def digests(now: dict[Key, Class]) -> dict[Key, str]:
+    """Return the digest of the spec files of each supported pair."""
     library = shipped()
     current, known = whole_digests(library.entries(), library.files()), library.index()
     return {key: current[line.reads] for key, line in now.items() if line.reads in known.get(key[1], ())}
@@ -112,12 +111,12 @@ def update(
     done: Callable[[list[campaign.Result]], None] | None = None,
     everything: bool = False,
 ) -> int:
-    """Verifies what is stale, or everything; writes both files; gives the number of wrong pairs."""
+    """Verify stale pairs, or all pairs, write both files, and return the number of wrong pairs."""
     from archspec.reference import versions
 
     head, before = recorded()
-    now = listed()
-    wanted = described(now)
+    now = exported_classes()
+    wanted = digests(now)
     conditions = {**versions(), "samples": samples, "seed": seed}
     if everything or any(head.get(name) != value for name, value in conditions.items()):
         before = {}
@@ -128,7 +127,7 @@ def update(
     for key in due:
         pair = verified[now[key].reads, key[1]]
         found[key] = pair._replace(model_type=key[0], digest=wanted[key])
-    for pair in _undescribed([key for key in now if key not in found], jobs):
+    for pair in _unsupported([key for key in now if key not in found], jobs):
         found[pair.key] = pair
     pairs = [found[key]._replace(auto=line.autos) for key, line in now.items()]
     write(conditions, pairs)
@@ -142,31 +141,31 @@ def _verified(
     jobs: int,
     done: Callable[[list[campaign.Result]], None] | None,
 ) -> dict[Key, Pair]:
-    """How some classes did, each with the model type that it reads."""
+    """Verify classes, each with the model type of its spec."""
     chosen: dict[str, tuple[str, ...]] = {}
     for model_type, architecture in sorted(due):
         chosen[model_type] = (*chosen.get(model_type, ()), architecture)
     results = campaign.run(chosen, samples, seed, jobs, done).results if chosen else ()
-    return {pair.key: pair for pair in (_told(result.outcome) for result in results)}
+    return {pair.key: pair for pair in (_pair_of(result.outcome) for result in results)}
 
 
-def _told(outcome: Outcome) -> Pair:
+def _pair_of(outcome: Outcome) -> Pair:
     kinds = ", ".join(sorted({difference.kind for difference in outcome.differences}))
     cause = outcome.unavailable or kinds
     return Pair(outcome.model_type, outcome.architecture, (), outcome.verdict, outcome.compared, cause)
 
 
-def _undescribed(keys: list[Key], jobs: int) -> Iterator[Pair]:
-    """The pairs that no spec describes, and whether they could be verified here."""
+def _unsupported(keys: list[Key], jobs: int) -> Iterator[Pair]:
+    """Return the pairs without a spec, and whether they can be built here."""
     batches = [tuple(keys[start : start + _BATCH]) for start in range(0, len(keys), _BATCH)]
     for batch, causes in spread(_default, batches, jobs, ("torch", "archspec.reference")):
-        told = [causes.message] * len(batch) if isinstance(causes, Failure) else causes
-        for (model_type, architecture), cause in zip(batch, told, strict=True):
-            yield Pair(model_type, architecture, (), "unavailable" if cause else "undescribed", 0, cause)
+        reasons = [causes.message] * len(batch) if isinstance(causes, Failure) else causes
+        for (model_type, architecture), cause in zip(batch, reasons, strict=True):
+            yield Pair(model_type, architecture, (), "unavailable" if cause else "unsupported", 0, cause)
 
 
 def _default(batch: tuple[Key, ...]) -> list[str]:
-    """Why each class is not to be had from its default config; empty where it is."""
+    """Return why each class cannot be built from its default config; empty if it can."""
     from archspec.reference import Refused, Unavailable, built, config_of, model_class
 
     causes = []
@@ -182,7 +181,7 @@ def _default(batch: tuple[Key, ...]) -> list[str]:
 
 
 def write(head: dict[str, Any], pairs: list[Pair]) -> None:
-    """Both files."""
+    """Write both files."""
     rows = ",\n".join(json.dumps(pair._asdict(), ensure_ascii=False) for pair in pairs)
     opening = json.dumps(head, ensure_ascii=False)[:-1]
     results, text = paths()
@@ -195,19 +194,19 @@ def write(head: dict[str, Any], pairs: list[Pair]) -> None:
 STATUSES = {
     "exact": "exact",
     "wrong": "wrong",
-    "undescribed": "undescribed",
+    "unsupported": "unsupported",
     "unavailable": "not instantiable here",
 }
 
 
 def page(head: dict[str, Any], pairs: list[Pair]) -> str:
-    """The text of docs/coverage.md."""
+    """Return the text of docs/coverage.md."""
     columns = list(STATUSES)
     lines = [
         "# Coverage",
         "",
-        f"Every model class that transformers {head['transformers']} exports, with each model type that its",
-        f"auto classes list it for; under *{NO_AUTO}* with the model type of its config.",
+        f"All model classes that transformers {head['transformers']} exports, with each model type for which",
+        f"its auto classes list them; under *{NO_AUTO}* with the model type of the config.",
         "*Exact*: the spec gives the same tensors (names, shapes, ties, frozen or not) at the default config "
         "and at",
         f"{head['samples']} random ones (seed {head['seed']}, torch {head['torch']} on its meta device). "
@@ -230,15 +229,15 @@ def page(head: dict[str, Any], pairs: list[Pair]) -> str:
         own = [pair for pair in pairs if pair.model_type == model_type]
         cells = (" ".join(pair.architecture for pair in own if pair.status == status) for status in columns)
         lines.append(f"| {model_type} | {' | '.join(cells)} |")
-    for status, title in (("wrong", "Wrong"), ("unavailable", "Not instantiable here, and why")):
+    for status, title in (("wrong", "Wrong"), ("unavailable", "Not instantiable here, by reason")):
         lines += _causes(title, [pair for pair in pairs if pair.status == status])
     return "\n".join(lines) + "\n"
 
 
 def _classes(pairs: list[Pair]) -> list[Pair]:
-    """A pair for each class: one that is wrong if it has one, else one that is exact, else another."""
+    """Return one pair for each class: a wrong one if there is one, else an exact one, else any."""
     worst_last = sorted(
-        pairs, key=lambda pair: ("unavailable", "undescribed", "exact", "wrong").index(pair.status)
+        pairs, key=lambda pair: ("unavailable", "unsupported", "exact", "wrong").index(pair.status)
     )
     return list({pair.architecture: pair for pair in worst_last}.values())
 

@@ -84,7 +84,7 @@ def _by_layer(names: tuple[str, ...], ours: Any, theirs: Any, scope: Scope) -> t
 
 
 def _null_parts(scope: Scope) -> Iterator[Difference]:
-    """The defaults of sub-configs that are null by default, if no architecture of their own is verified."""
+    """The defaults of sub-configs that are null by default, if they have no verified architecture."""
     library = scope.spec.library
     null = (field for name, field in scope.spec.fields.items() if scope.values.get(name, ...) is None)
     for name, model_type in [(field.name, one) for field in null for one in part_types(library, field)]:

@@ -1,4 +1,4 @@
-"""Work spread over processes that outlive a crash: one process a core, one task at a time each."""
+"""A pool of processes, one per core, that survives crashes of its tasks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ TIMEOUT = 300.0
 
 
 class Failure(NamedTuple):
-    """Why a task has no result: its process died, took too long, or raised."""
+    """The reason why a task has no result: its process died, took too long, or raised an error."""
 
     message: str
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -30,10 +30,10 @@ def spread(
     preload: Sequence[str] = (),
     timeout: float = TIMEOUT,
 ) -> Iterator[tuple[Any, Any]]:
-    """(task, result) as each is done; the result is a :class:`Failure` where there is none.
+    """Yield (task, result) as tasks end; the result is a :class:`Failure` if there is none.
 
-    ``work`` and the tasks must be picklable. ``preload`` names modules to import once for all processes,
-    where the system can fork from a server. With one job nothing is started: the work is done here.
+    ``work`` and the tasks must be picklable. ``preload`` names modules to import once for all processes, if
+    the system can fork from a server. With one job, the work is done in this process.
     """
     if jobs <= 1 or len(tasks) <= 1:
         yield from ((task, _guarded(work, task)) for task in tasks)
@@ -46,7 +46,7 @@ def spread(
             futures |= {pool.schedule(_guarded, [work, task], timeout=timeout): task for task in tasks}
             for future in as_completed(futures):
                 yield futures[future], _result(future, timeout)
-        finally:  # where nobody wants the rest
+        finally:  # the caller may not want the rest
             for future in futures:
                 future.cancel()
 
@@ -60,14 +60,14 @@ def _context(preload: Sequence[str]) -> Any:
 
 
 def _prepare() -> None:
-    gc.freeze()  # what is imported stays: looking through it for garbage took a tenth of the time
+    gc.freeze()  # imported modules stay; collecting them took a tenth of the time
     gc.set_threshold(10_000)
 
 
 def _guarded(work: Callable[[Any], Any], task: Any) -> Any:
     try:
         return work(task)
-    except Exception as error:  # one task that fails must not end the others
+    except Exception as error:  # a failed task must not end the others
         return Failure(f"{type(error).__name__}: {error}")
 
 
@@ -76,7 +76,7 @@ def _result(future: Future[Any], timeout: float) -> Any:
 
     try:
         return future.result()
-    except TimeoutError:  # the pool's: the task's own would be a failure already
+    except TimeoutError:  # of the pool; that of a task is a Failure already
         return Failure(f"it took more than {timeout:.0f} s")
     except ProcessExpired as error:
         return Failure(f"the process died with exit code {error.exitcode}")

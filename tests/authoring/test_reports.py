@@ -1,4 +1,4 @@
-"""What verify and derive find, as reports: text, HTML, plain data."""
+"""The reports of verify and derive as text, HTML and plain data."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_to_verify_has_to_be_said() -> None:
 @pytest.mark.reference
 def test_python_verifies_as_the_command_does(capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[tuple[object, ...]] = []
-    found = archspec.verify("BertModel", samples=1, seed=3, progress=lambda *told: seen.append(told))
+    found = archspec.verify("BertModel", samples=1, seed=3, progress=lambda *given: seen.append(given))
     assert main(["verify", "BertModel", "--samples", "1", "--seed", "3", "--json"]) == 0
     there, here = json.loads(capsys.readouterr().out), found.as_json()
     times = {"seconds": 0}

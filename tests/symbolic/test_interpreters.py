@@ -25,11 +25,11 @@ from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import symbolic_tensors
 from archspec.tables.quantities import QUANTITIES
 from archspec.tree.tensors import quantities_of
-from archspec.verifying.campaign import everything
+from archspec.verifying.campaign import all_architectures
 from archspec.verifying.generate.sampling import Sampler, valid_configs
 from archspec.verifying.undeclared import code_texts
 
-TYPES = sorted(everything())
+TYPES = sorted(all_architectures())
 PAIRS = [(model_type, name) for model_type in TYPES for name in shipped().load(model_type).architectures]
 
 

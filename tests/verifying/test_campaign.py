@@ -22,10 +22,10 @@ def test_changed_takes_what_differs_from_git_and_what_uses_it(checkout: Path) ->
     git("init")
     git("add", ".")
     git("commit", "-m", "one")
-    assert campaign.changed() == {}
+    assert campaign.changed_architectures() == {}
     (checkout / "bert.yaml").write_text((checkout / "bert.yaml").read_text() + "# changed\n")
-    assert sorted(campaign.changed()) == ["bert", "child"]
+    assert sorted(campaign.changed_architectures()) == ["bert", "child"]
     git("commit", "-am", "two")
     (checkout / "own.yaml").write_text("model_type: own\narchitectures:\n  OwnModel:\n    a: Linear(1, 1)\n")
-    assert sorted(campaign.changed()) == ["own"]
-    assert sorted(campaign.changed("HEAD~1")) == ["bert", "child", "own"]
+    assert sorted(campaign.changed_architectures()) == ["own"]
+    assert sorted(campaign.changed_architectures("HEAD~1")) == ["bert", "child", "own"]

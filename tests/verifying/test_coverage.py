@@ -1,4 +1,4 @@
-"""What docs/coverage.json says is held to the specs and to transformers as they are."""
+"""docs/coverage.json matches the specs and transformers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ pytestmark = pytest.mark.reference
 def recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[coverage.Pair], coverage.Pair | None]
 ) -> list[str]:
-    """What is stale after a change of what docs/coverage.json holds."""
+    """Return what is out of date after a change of docs/coverage.json."""
 
     monkeypatch.setattr(
         coverage, "paths", lambda: (str(tmp_path / "coverage.json"), str(tmp_path / "coverage.md"))
     )
-    wanted = coverage.described(coverage.listed())
+    wanted = coverage.digests(coverage.exported_classes())
     pairs = [
         coverage.Pair(
-            *key, line.autos, "exact" if key in wanted else "undescribed", digest=wanted.get(key, "")
+            *key, line.autos, "exact" if key in wanted else "unsupported", digest=wanted.get(key, "")
         )
-        for key, line in coverage.listed().items()
+        for key, line in coverage.exported_classes().items()
     ]
     coverage.write(
         {**versions(), "samples": 20, "seed": 0}, [new for pair in pairs if (new := change(pair)) is not None]
@@ -56,7 +56,9 @@ def test_coverage_is_fresh_until_a_pair_or_a_spec_changes(
         in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: pair._replace(digest="")))[0]
     )
     renamed = only("BertModel", lambda pair: pair._replace(architecture="NoModel"))
-    assert any("bert/NoModel is no pair" in problem for problem in recorded(tmp_path, monkeypatch, renamed))
+    assert any(
+        "bert/NoModel is not a pair" in problem for problem in recorded(tmp_path, monkeypatch, renamed)
+    )
     recorded(tmp_path, monkeypatch, lambda pair: pair)
     (tmp_path / "coverage.md").write_text("# Coverage\n")
-    assert "docs/coverage.md is not what docs/coverage.json says" in coverage.stale()[0]
+    assert "docs/coverage.md does not match docs/coverage.json" in coverage.stale()[0]

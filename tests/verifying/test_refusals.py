@@ -30,7 +30,7 @@ pytestmark = pytest.mark.reference
         (
             ("BertCrossAttention", "BertEncoder"),
             "BertEncoder:",
-        ),  # of a class that is not built, where it should be
+        ),  # of a class that is not built, the calls that would build it
         (("BertSparseAttention", "BertAttention"), "BertSelfAttention:"),  # or the one that stands for it
     ],
 )

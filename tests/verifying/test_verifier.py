@@ -1,4 +1,4 @@
-"""What verification says when a spec is not what transformers builds, and at which configs it looks."""
+"""Differences that verification reports, and the configs that it compares."""
 
 from __future__ import annotations
 

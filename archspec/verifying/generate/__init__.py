@@ -1,1 +1,1 @@
-"""Configs to try."""
+"""Configs to verify specs with: random ones, and ones for each branch and condition."""

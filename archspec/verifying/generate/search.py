@@ -208,7 +208,7 @@ class Search:
     def _solved(
         self, solver: Solver, wanted: Condition, met: Met, kept: Change
     ) -> dict[FieldPath, float] | None:
-        """Numbers for a path condition: of its own fields, else also of those that depend on them.
+        """Numbers for a path condition: of its fields, else also of fields that depend on them.
 
         The rest of the path stays as it is if possible, else what came before the test.
         """

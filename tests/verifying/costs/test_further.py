@@ -1,4 +1,4 @@
-"""Masked FLOPs, static caches and working sets held to transformers; what an altered spec does to that."""
+"""Masked FLOPs, static caches and peak temporary memory agree with transformers; altered specs do not."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_part_that_is_never_the_largest_is_not_held(monkeypatch: pytest.Monkey
     [
         ("granite", "GraniteForCausalLM"),  # scales its logits
         ("gemma", "GemmaModel"),  # makes a copy of a norm's weight in float32
-        ("helium", "HeliumModel"),  # makes its angles anew in each layer
+        ("helium", "HeliumModel"),  # computes its angles in each layer
         ("gpt2", "GPT2Model"),  # is not described
     ],
 )

@@ -1,4 +1,4 @@
-"""Ranks' parameters held to transformers, and the file that says which were."""
+"""Parameters of ranks agree with transformers; the record of validated classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training steps held to torch's count: what is exact, and that an altered spec is found."""
+"""Training FLOPs agree with torch's count, and an altered spec is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configs that are made for the branches and conditions of a spec: those that blind draws do not come to."""
+"""Configs for the branches and conditions of a spec that random draws do not reach."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def searched(
 
 
 def broken_alone(spec: Spec, architecture: str, condition: Expression, runs: list[Run]) -> bool:
-    """Whether some config is refused by a condition, and by nothing else."""
+    """Return True if some config violates one condition only."""
     again = (run(spec, architecture, found.raw, condition) for found in runs if found.refusal is not None)
     return any(
         found.refusal is None and any(test.node is condition.tree and not held for test, held in found.met)
@@ -125,7 +125,7 @@ def test_one_more_would_change_a_quotient(spec: Spec) -> None:
 
 
 def printed(code: str, seed: str) -> bytes:
-    """What a Python of its own prints, that hashes texts by a seed."""
+    """Return the output of a new Python process with a given hash seed."""
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
     return found.stdout
@@ -211,7 +211,7 @@ def test_a_condition_of_a_model_is_broken(
 
 
 def test_the_parts_of_a_config_are_searched_with_it() -> None:
-    """Idefics' resampler is described by its sub-config's spec, which has no architectures of its own."""
+    """The spec of Idefics' resampler belongs to a sub-config without architectures."""
     spec = shipped().load("idefics")
     start = {"model_type": "idefics", "num_hidden_layers": 1, "use_resampler": True}
     _, runs = searched(spec, "IdeficsModel", start)
