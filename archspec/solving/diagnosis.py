@@ -8,7 +8,7 @@ from typing import NamedTuple
 from archspec.errors import Problem
 from archspec.solving.budgets import Plan
 from archspec.solving.goals import Goal
-from archspec.solving.ranking import Found, Searched
+from archspec.solving.search import Found, Searched
 from archspec.sweeping.axes import Axis
 
 

@@ -20,7 +20,7 @@ from archspec.errors import SweepError
 from archspec.render.notation import roles
 from archspec.solving.candidates import Request, first_reaching
 from archspec.solving.goals import Goal
-from archspec.solving.search import Regions
+from archspec.solving.regions import Regions
 from archspec.solving.shape import Part, linked_widths, parts_of, usual_step
 from archspec.sweeping.axes import axes_of
 
@@ -149,8 +149,8 @@ class _Planner:
         fixed = {name: [value] for name, value in {**request.fixed, **scaled}.items()}
         axes = axes_of({**fixed, self.depth: depths})
         regions = Regions(request._replace(dtype=None).subject(axes))
-        for point in product(*(reversed(range(len(axis.values))) for axis in axes)):
-            regions.region(point)  # the deepest first: the closed form of a loop covers shorter ones
+        for codes in product(*(axis.values[::-1] for axis in axes)):
+            regions.find(codes)  # the deepest first: the closed form of a loop covers shorter ones
         return len(regions.found) >= len(depths)
 
     @cached_property

@@ -1,100 +1,209 @@
-"""The search of a grid for the best configs: over arrays with NumPy, else one point after another."""
+"""The search of a grid for the best configs.
+
+Sizes are closed forms over regions of the grid. For each combination of the other fields, the search goes
+along one field. If sizes rise along it, the best values lie around a root, which is found by bisection;
+otherwise each point is evaluated. Either way the result is exact.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, product
-from math import prod
-from operator import itemgetter
-from typing import Any
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from math import inf, prod
+from operator import lt
+from typing import Any, NamedTuple, NoReturn
 
 from archspec.errors import ArchspecError, SweepError
-from archspec.extras import missing
 from archspec.solving.goals import Goal
-from archspec.solving.ranking import Ranked, Ranking, Searched
-from archspec.sweeping.subject import Region, Subject
-from archspec.symbolic.decisions import value_at
-from archspec.symbolic.polynomials import Poly, Real
+from archspec.solving.regions import Compiled, Regions
+from archspec.solving.shape import Shape
+from archspec.sweeping.subject import Subject
 
-MOST_POINTS = 1_000_000  # searched without NumPy, in a few seconds
+MAX_POINTS = 1_000_000  # combinations of fields that are evaluated
+_ROUNDING = 1e-9  # of distances, which are floats
+
+
+class Found(NamedTuple):
+    """A config of the grid: its fields, its sizes by goal, the largest relative miss, the shape's strain."""
+
+    values: dict[str, Any]
+    sizes: tuple[int, ...]
+    miss: Fraction
+    strain: float
+
+
+class Searched(NamedTuple):
+    """The best configs, the best first, and why an invalid config is invalid, if there is one."""
+
+    found: list[Found]
+    refusal: ArchspecError | None
+
+
+class Ranking(NamedTuple):
+    """The order of configs, and how many are wanted.
+
+    Configs keep the goals' bounds. They are sorted by the largest relative miss, then the sum of misses, then
+    the shape's strain, then their values; with ``by_shape``, or without a target, the strain comes first.
+    No two results have the same values of the ``distinct`` fields.
+    """
+
+    goals: Sequence[Goal]
+    most: int
+    shape: Shape
+    by_shape: bool
+    distinct: tuple[str, ...]
+
+    @property
+    def shape_first(self) -> bool:
+        """Return True if the strain is the first key."""
+        return self.by_shape or all(goal.target is None for goal in self.goals)
 
 
 def search(subject: Subject, ranking: Ranking) -> Searched:
-    """The best configs of a subject's grid, whose columns are the goals' quantities.
+    """Return the best configs of a subject's grid, whose columns are the goals' quantities.
 
-    Errors: :class:`SweepError` for a grid that is too large, :class:`MissingPackageError` for one that is
-    too large without NumPy.
+    Errors: :class:`SweepError` for a grid that is too large.
     """
-    try:
-        from archspec.solving.arrays import search_arrays
-    except ModuleNotFoundError as error:
-        if prod(len(axis.values) for axis in subject.axes) > MOST_POINTS or missing(error) is None:
-            raise missing(error) or error from None
-        return _search_points(subject, ranking)
-    return search_arrays(subject, ranking)
+    return _Search(subject, ranking).searched()
 
 
-def _search_points(subject: Subject, ranking: Ranking) -> Searched:
-    regions, axes = Regions(subject), subject.axes
-    positions = [range(len(axis.values)) for axis in axes]
-    codes = [[*map(axis.code, along)] for axis, along in zip(axes, positions, strict=True)]
-    points = (
-        (ranking.shape.strain({axis.name: code for axis, code in zip(axes, own, strict=True)}), point, own)
-        for point, own in zip(product(*positions), product(*codes), strict=True)
-    )
-
-    def ranked(group: Iterable[tuple[float, tuple[int, ...], tuple[int, ...]]]) -> list[Ranked]:
-        found = []
-        for strain, point, own in group:
-            sizes = regions.sizes(point, own)
-            if sizes is not None and all(map(_within, ranking.goals, sizes)):
-                found.append(ranking.rank(axes, own, sizes, strain))
-        return sorted(found, key=itemgetter(0))
-
-    if ranking.shape_first:  # in this order few points need a size
-        groups = groupby(sorted(points), key=itemgetter(0))
-        best = ranking.best(one for _, group in groups for one in ranked(group))
-    else:
-        best = ranking.best(ranked(points))
-    return Searched(best, regions.refusal)
+def _ascends(codes: Sequence[int]) -> bool:
+    return isinstance(codes, range) or all(map(lt, codes, codes[1:]))
 
 
-def _within(goal: Goal, size: int) -> bool:
-    return (goal.low is None or size >= goal.low) and (goal.high is None or size <= goal.high)
+class _Search:
+    """A search of a grid, along one of its axes for each combination of the others.
 
+    ``point`` has the codes of the point that is looked at. ``held`` are the best points so far with their
+    keys, by the values of the distinct fields; a first key above ``worst`` is not one of the best.
+    """
 
-class Regions:
-    """The regions of a subject's grid, found point by point and evaluated with Python's numbers."""
+    def __init__(self, subject: Subject, ranking: Ranking) -> None:
+        self.axes, self.ranking, self.shape = subject.axes, ranking, ranking.shape
+        self.goals, self.regions = ranking.goals, Regions(subject)
+        self.codes = [axis.values if axis.numeric else range(len(axis.values)) for axis in self.axes]
+        self.point = [codes[-1] for codes in self.codes]
+        self.held: dict[Any, tuple[tuple[Any, ...], Found]] = {}
+        self.worst, self.visited = inf, 0
+        self.along, self.ascends = self._axis()
+        self.rising = dict[Compiled, bool]()
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self.found: list[Region] = []
-        self.refusal: ArchspecError | None = None
+    def _axis(self) -> tuple[int, bool]:
+        """Return the longest axis along which sizes rise, else the longest one, and if it ascends."""
+        samples = [[codes[int(share * (len(codes) - 1))] for codes in self.codes] for share in (1, 0, 0.5)]
+        regions = [self.regions.find(sample) for sample in samples]
+        axes = sorted(range(len(self.axes)), key=lambda number: -len(self.codes[number]))
+        rising = [n for n in axes if all(region.rises(n, self.goals) for region in regions)]
+        ascending = [n for n in rising if _ascends(self.codes[n])]
+        points = prod(map(len, self.codes))
+        if points > MAX_POINTS and (not ascending or points // len(self.codes[ascending[0]]) > MAX_POINTS):
+            self._refuse(f"the search is too large: {points:,} points")
+        return (ascending or axes)[0], bool(ascending)
 
-    def region(self, point: tuple[int, ...], codes: Sequence[int] = ()) -> Region:
-        """The region of a point, given by its position along each axis."""
-        codes = codes or [axis.code(at) for axis, at in zip(self.subject.axes, point, strict=True)]
-        known = dict(enumerate(codes))
-        for region in self.found:
-            if self._holds(region, known):
-                return region
-        region = self.subject.region(point)
-        if not self._holds(region, known):
-            raise SweepError(f"a bug of archspec: the point {point} is not in its own region")
-        self.found.insert(0, region)  # its neighbors come next
-        self.refusal = self.refusal or region.refusal
-        return region
+    def _refuse(self, message: str) -> NoReturn:
+        sizes = " x ".join(f"{axis.name}: {len(axis.values):,}" for axis in self.axes)
+        help_ = "narrow it: --multiple field=128, --set field=first:last, fewer free fields"
+        raise SweepError(f"{message} ({sizes})", help=help_)
 
-    def sizes(self, point: tuple[int, ...], codes: Sequence[int]) -> list[int] | None:
-        """The columns at a point, None for an invalid config or one that a condition excludes."""
-        region, known = self.region(point, codes), dict(enumerate(codes))
-        if not region.keep:
-            return None
-        space, exprs = self.subject.space, (Poly, Real)
-        return [value_at(space, one, known) if isinstance(one, exprs) else one for one in region.values]
+    def searched(self) -> Searched:
+        """Search all combinations of the other fields; return the best configs."""
+        length = len(self.codes[self.along])
+        for codes in self._rows():
+            self.point, start = [*codes], 0
+            while start < length:
+                region, end = self.regions.find(self._at(start)), start + 1
+                if region not in self.rising:
+                    self.rising[region] = self.ascends and region.rises(self.along, self.goals)
+                if self.rising[region]:
+                    end = self._first(region.excludes, True, end, length)
+                if region.keep:
+                    self._offer_interval(region, start, end)
+                start = end
+                self._count()
+        self._prune()
+        return Searched([found for _, found in self.held.values()], self.regions.refusal)
 
-    def _holds(self, region: Region, known: Mapping[Any, int]) -> bool:
-        try:
-            return all(condition.met(self.subject.space, known) for condition in region.conditions)
-        except ArithmeticError:  # a quotient that an earlier condition guards
-            return False
+    def _count(self) -> None:
+        self.visited += 1
+        if self.visited > 4 * MAX_POINTS:
+            self._refuse(f"the search takes more than {4 * MAX_POINTS:,} steps")
+
+    def _rows(self) -> Iterator[tuple[int, ...]]:
+        """Yield the combinations of the other fields, those with the best shape first if it is ranked by."""
+        others = product(*(codes[:1] if n == self.along else codes for n, codes in enumerate(self.codes)))
+        if not self.ranking.shape_first:
+            yield from others
+            return
+        partial = self.shape.without(self.axes[self.along].name)
+        for least, codes in sorted((partial.strain(self._named(codes)), codes) for codes in others):
+            if least > self.worst + _ROUNDING:
+                return
+            yield codes
+
+    def _named(self, codes: Sequence[int]) -> dict[str, int]:
+        return {axis.name: code for axis, code in zip(self.axes, codes, strict=True)}
+
+    def _at(self, position: int) -> list[int]:
+        """Move the point to a position along the axis."""
+        self.point[self.along] = self.codes[self.along][position]
+        return self.point
+
+    def _first(self, rising: Callable[[Sequence[int]], Any], bound: Any, low: int, high: int) -> int:
+        """Return the first position in a range at which a rising function reaches a bound, else its end."""
+        return bisect_left(range(high), bound, low, high, key=lambda position: rising(self._at(position)))
+
+    def _offer_interval(self, region: Compiled, low: int, high: int) -> None:
+        """Offer the positions of an interval: outward from the best one, as long as they can be good."""
+        targets = list[tuple[int, Callable[[Sequence[int]], int]]]()
+        for goal, size in zip(self.goals, region.sizes, strict=True):
+            low = low if goal.low is None else self._first(size, goal.low, low, high)
+            high = high if goal.high is None else self._first(size, goal.high + 1, low, high)
+            if goal.target is not None:
+                targets.append((goal.target, size))
+        if low >= high:
+            return
+
+        def distance(position: int) -> float:
+            codes = self._at(position)
+            if self.ranking.shape_first:
+                return self.shape.distance(self._named(codes))
+            return max(abs(size(codes) - target) / target for target, size in targets)
+
+        def is_past(position: int) -> bool:
+            if self.ranking.shape_first:
+                return position + 1 == high or distance(position + 1) >= distance(position)
+            codes = self._at(position)
+            misses = [(size(codes) - target) / target for target, size in targets]
+            return min(misses) + max(misses) >= 0
+
+        best = bisect_left(range(high), True, low, high, key=is_past)
+        for positions in (range(best - 1, low - 1, -1), range(best, high)):
+            for position in positions:
+                if distance(position) > self.worst + _ROUNDING:
+                    break
+                self._offer(region, self._at(position))
+                self._count()
+
+    def _offer(self, region: Compiled, codes: Sequence[int]) -> None:
+        sizes = tuple(size(codes) for size in region.sizes)
+        strain = self.shape.strain(self._named(codes))
+        pairs = zip(self.goals, sizes, strict=True)
+        misses = [goal.miss(size) for goal, size in pairs if goal.target is not None]
+        miss, total = max(misses, default=Fraction(0)), sum(misses)
+        key = (strain, miss, total, *codes) if self.ranking.shape_first else (miss, total, strain, *codes)
+        named = zip(self.axes, codes, strict=True)
+        values = {axis.name: code if axis.numeric else axis.values[code] for axis, code in named}
+        which = tuple(values[name] for name in self.ranking.distinct) or key
+        if which not in self.held or key < self.held[which][0]:
+            self.held[which] = key, Found(values, sizes, miss, strain)
+            if len(self.held) > 2 * self.ranking.most:
+                self._prune()
+
+    def _prune(self) -> None:
+        """Keep the best points only, sorted."""
+        best = sorted(self.held.items(), key=lambda item: item[1][0])[: self.ranking.most]
+        self.held = dict(best)
+        if len(best) == self.ranking.most:
+            self.worst = float(best[-1][1][0][0])

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.render.notation import roles
 from archspec.sweeping.axes import Axis
-
-PYTHON = SimpleNamespace(log=math.log, log2=math.log2, gcd=math.gcd, maximum=max)
 
 
 class Part(NamedTuple):
@@ -162,25 +159,23 @@ class Shape(NamedTuple):
     usual: dict[str, int]
     round: dict[str, Round]
 
-    def distance(self, codes: Mapping[str, Any], math: Any = PYTHON) -> Any:
-        """The sum of the absolute logarithms of how much proportions differ from the config's.
+    def distance(self, codes: Mapping[str, int]) -> float:
+        """The sum of the absolute logarithms of how much proportions differ from the config's."""
+        ends = self.fixed | {name: max(code, 0.5) for name, code in codes.items()}
+        total = sum(abs(math.log(ends[above] / ends[below] / own)) for above, below, own in self.proportions)
+        return total + sum(abs(math.log(ends[name] / usual)) for name, usual in self.usual.items())
 
-        ``codes`` are numbers, or arrays with NumPy as ``math``.
-        """
-        total, ends = 0.0, {**self.fixed}
-        ends |= {name: math.maximum(code, 0.5) for name, code in codes.items()}
-        for above, below, own in self.proportions:
-            total = total + abs(math.log(ends[above] / ends[below] / own))
-        for name, usual in self.usual.items():
-            total = total + abs(math.log(ends[name] / usual))
-        return total
-
-    def strain(self, codes: Mapping[str, Any], math: Any = PYTHON) -> Any:
+    def strain(self, codes: Mapping[str, int]) -> float:
         """The distance plus the costs of numbers that are not round."""
-        total = self.distance(codes, math)
-        for name, (full, cost) in self.round.items():
-            total = total + cost * math.log2(full / math.gcd(codes[name], full))
-        return total
+        rough = ((cost, full / math.gcd(codes[name], full)) for name, (full, cost) in self.round.items())
+        return self.distance(codes) + sum(cost * math.log2(missing) for cost, missing in rough)
+
+    def without(self, name: str) -> Shape:
+        """The shape without the comparisons that a field is part of."""
+        proportions = tuple(one for one in self.proportions if name not in one[:2])
+        usual = {other: value for other, value in self.usual.items() if other != name}
+        round_ = {other: kind for other, kind in self.round.items() if other != name}
+        return Shape(proportions, self.fixed, usual, round_)
 
     @property
     def texts(self) -> list[str]:

@@ -20,8 +20,7 @@ from archspec.solving.candidates import Request, grid_of
 from archspec.solving.diagnosis import Diagnosis
 from archspec.solving.goals import Goal, ratio_condition
 from archspec.solving.planning import Planned, plan_around
-from archspec.solving.ranking import Found, Ranking, Searched
-from archspec.solving.search import search
+from archspec.solving.search import Found, Ranking, Searched, search
 from archspec.solving.shape import parts_of, shape_of, usual_steps
 from archspec.solving.solutions import Solution as Solution
 from archspec.solving.solutions import Solutions as Solutions

@@ -116,7 +116,7 @@ def test_errors_name_the_obstacle(options: dict[str, Any], message: str) -> None
         ),
         (
             "--params 7e9 --free hidden_size,num_attention_heads --set hidden_size=1:900000",
-            "no field to solve for",
+            "the search is too large: 459,900,000 points",
         ),
         ("--bytes 1GiB --dtype int3 --free hidden_size", "int3 is not a dtype"),
         ("--params 7e9 --free hidden_size --out /proc/nowhere", "/proc/nowhere"),
