@@ -14,10 +14,7 @@ LINE = "main(['sweep', 'GPT2Model', '--set', 'n_layer=1,2'"
 VERIFYING = [["verify", "BertModel"], ["verify", "--costs", "BertModel"], ["derive", "BertModel"]]
 IN_PYTHON = ["archspec.verify('BertModel')", "archspec.derive('BertModel', samples=1)"]
 ASKED = {  # missing packages -> the extra to install, and the calls that need it
-    "numpy": (
-        SWEEP,
-        [GRID, "archspec.solve('GPT2Model', 'n_embd,n_layer,n_inner', params=1e8)", f"{LINE}])"],
-    ),
+    "numpy": (SWEEP, [GRID, f"{LINE}])"]),
     "pyarrow": (SWEEP, [f"list({GRID}.rows())", f"{GRID}.to_arrow()", f"{GRID}.write('x.csv')", f"{LINE}])"]),
     "matplotlib": (SWEEP, [f"{GRID}.plot()", f"{LINE}, '--plot', 'x.png'])"]),
     "pandas": ("pandas", [f"{GRID}.to_pandas()"]),
