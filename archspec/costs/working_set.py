@@ -8,13 +8,11 @@ against torch's allocations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from archspec.costs.forward import Forward
-from archspec.costs.records import EXACT
+from archspec.costs.records import EXACT, walk
 from archspec.formats.dtypes import dtype_bytes
 from archspec.tree.node import Node
-from archspec.tree.tensors import joined, output_embeddings
+from archspec.tree.tensors import output_embeddings
 from archspec.typing_light import NamedTuple
 
 _HALF, _FLOAT32, _INDEX = 2, 4, 8  # bytes
@@ -63,21 +61,13 @@ def largest_output(forward: Forward, last: bool = False) -> tuple[str, int]:
     >>> largest_output(archspec.load("LlamaForCausalLM").forward(tokens=2048))
     ('lm_head', 65536000)
     """
-    outputs = forward.built.outputs
-    found = {path: outputs[id(node)][1] for path, node in _layers(forward.tree) if id(node) in outputs}
+    outputs, found = forward.built.outputs, {}
+    for path, node, routed in walk(forward.tree, "flops"):
+        if routed is None and id(node) in outputs:
+            found[path] = outputs[id(node)][1]
     for path in {*output_embeddings(forward.tree)} & {*found} if last else ():
         found[path] //= forward.call.tokens
     return max(found.items(), key=lambda output: int(output[1]), default=("", 0))
-
-
-def _layers(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Yield the layers that run on every token, with their paths."""
-    if node.routed is not None:
-        return
-    if node.leaf:
-        yield prefix, node
-    for name, child in node.children.items():
-        yield from _layers(child, joined(prefix, name))
 
 
 def working_set(forward: Forward, last: bool = False) -> Room | None:
@@ -91,14 +81,10 @@ def working_set(forward: Forward, last: bool = False) -> Room | None:
     """
     base = next((one for one in forward.tree.children.values() if "layers" in one.children), forward.tree)
     layers = [*base.children["layers"].children.values()] if "layers" in base.children else []
-    if not layers or not all(map(_is_llama_layer, layers)) or not _is_supported(forward, layers):
+    if not layers or not all(map(_is_llama_layer, layers)) or not _is_supported(forward, layers[-1]):
         return None
-    found = [*_of_layer(forward, layers)]
-    head = next((one for one in forward.tree.children.values() if one.cls == "Linear"), None)
-    if head is not None:
-        hidden, logits = _output(forward, layers[-1].children["self_attn"], "o_proj"), _bytes(forward, head)
-        found.append(Room("head", hidden + (logits // forward.call.tokens if last else logits)))
-    return sorted(found, key=lambda moment: moment.bytes)[-1]
+    rooms = _rooms(forward, layers[-1], len(layers), last)
+    return sorted(rooms, key=lambda one: one.bytes)[-1]
 
 
 def _is_llama_layer(layer: Node) -> bool:
@@ -109,9 +95,9 @@ def _is_llama_layer(layer: Node) -> bool:
     return attention - _HEAD_NORMS == _ATTENTION and mlp == _MLP
 
 
-def _is_supported(forward: Forward, layers: list[Node]) -> bool:
+def _is_supported(forward: Forward, layer: Node) -> bool:
     """Return True for a text model with one kind of cache and rotary positions, without a mask."""
-    scope, call = layers[-1].scope, forward.call
+    scope, call = layer.scope, forward.call
     if scope is None or scope is not forward.scope or scope.has("no_rope_layers"):
         return False
     plain = scope.get("hidden_act") in _ACTIVATIONS and not any(map(scope.raw.get, _MORE_OUTPUTS))
@@ -120,42 +106,42 @@ def _is_supported(forward: Forward, layers: list[Node]) -> bool:
     return plain and one_kind and full and (call.past == 0 or call.tokens == 1)
 
 
-def _bytes(forward: Forward, linear: Node) -> int:
-    return _HALF * forward.call.batch * forward.call.tokens * int(linear.tensors[0].shape[0])
-
-
-def _output(forward: Forward, module: Node, name: str) -> int:
-    return _bytes(forward, module.children[name])
-
-
-def _norm(given: int, rows: int) -> int:
-    """Return the bytes that an RMSNorm adds to its input: two float32 copies, two means of each row."""
-    return 2 * _FLOAT32 * (given // _HALF + rows)
-
-
-def _of_layer(forward: Forward, layers: list[Node]) -> Iterator[Room]:
-    """Yield allocations in the last layer, when all earlier ones have their cache."""
-    call, attention, mlp = forward.call, *(layers[-1].children[name] for name in ("self_attn", "mlp"))
+def _rooms(forward: Forward, layer: Node, depth: int, last: bool) -> list[Room]:
+    """Return the allocations in the last layer, when all earlier ones have their cache, and in the head."""
+    call, attention, mlp = forward.call, *(layer.children[name] for name in ("self_attn", "mlp"))
     positions, heads = call.batch * call.tokens, forward.scope.get("num_attention_heads")
-    hidden, rows = _output(forward, attention, "o_proj"), positions * heads
-    queries, keys = (_output(forward, attention, name) for name in ("q_proj", "k_proj"))
-    head_dim = attention.children["q_proj"].tensors[0].shape[0] // heads
+
+    def output(linear: Node) -> int:
+        return _HALF * positions * int(linear.tensors[0].shape[0])
+
+    def norm(given: int, rows: int) -> int:  # adds two float32 copies of its input, and two means of each row
+        return 2 * _FLOAT32 * (given // _HALF + rows)
+
+    queries, keys, hidden = (output(attention.children[name]) for name in ("q_proj", "k_proj", "o_proj"))
+    head_dim, rows = attention.children["q_proj"].tensors[0].shape[0] // heads, positions * heads
     # Embeddings and the layer's input stay allocated; in a model of one layer they are the same tensor.
     angles = 2 * _HALF * call.tokens * head_dim + _INDEX * call.tokens
-    base = angles + hidden * (2 if len(layers) > 1 else 1)
+    base = angles + hidden * (2 if depth > 1 else 1)
     normed = base + hidden
     kept = 2 * keys  # counted in the cache after the call, and not allocated yet
-    if "q_norm" in attention.children:
-        yield Room("q_norm", normed + queries + _norm(queries, rows) - kept)
-        yield Room("k_norm", normed + queries + keys + _norm(keys, rows * keys // queries) - kept)
-    # The rotation allocates two products and a rotated half.
-    yield Room("self_attn", normed + 4 * queries + 2 * keys - kept)
-    yield Room("self_attn", normed + 2 * queries + 5 * keys - kept)
     # Each tensor of the cache is copied into a longer one; with a window both copies exist at once.
     before = keys // call.tokens * call.past * (2 if forward.cache[0].kind == "window" else 1)
-    yield Room("self_attn", normed + queries + 2 * keys + before)
-    yield Room("self_attn", normed + 2 * queries + _FLOAT32 * rows + 2 * _INDEX)
-    base += hidden  # the sum after attention
-    yield Room("post_attention_layernorm", base + _norm(hidden, positions))
-    gated = 3 * _output(forward, mlp, "up_proj")  # the gate's activation, the other half, their product
-    yield Room("mlp", base + hidden + gated)
+    gated = 3 * output(mlp.children["up_proj"])  # the gate's activation, the other half, their product
+    found = []
+    if "q_norm" in attention.children:
+        found.append(Room("q_norm", normed + queries + norm(queries, rows) - kept))
+        found.append(Room("k_norm", normed + queries + keys + norm(keys, rows * keys // queries) - kept))
+    found += [
+        # The rotation allocates two products and a rotated half.
+        Room("self_attn", normed + 4 * queries + 2 * keys - kept),
+        Room("self_attn", normed + 2 * queries + 5 * keys - kept),
+        Room("self_attn", normed + queries + 2 * keys + before),
+        Room("self_attn", normed + 2 * queries + _FLOAT32 * rows + 2 * _INDEX),
+        # With the sum after attention.
+        Room("post_attention_layernorm", base + hidden + norm(hidden, positions)),
+        Room("mlp", base + 2 * hidden + gated),
+    ]
+    head = next((one for one in forward.tree.children.values() if one.cls == "Linear"), None)
+    if head is not None:
+        found.append(Room("head", hidden + output(head) // (call.tokens if last else 1)))
+    return found
