@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import archspec
+from archspec.models.calls import CacheSizes
 from archspec.tree.builder import Builder
 
 LIMITS: dict[str, tuple[int, Callable[[archspec.Model], Any]]] = {
@@ -62,16 +63,13 @@ def test_a_budget_fits_as_much_as_exact_counts_say(name: str) -> None:
             def size(batch: int, tokens: int, allocation: str = allocation) -> int:
                 return model.forward(batch, tokens, **encoder).cache_bytes(model.dtype, allocation)
 
-            most = found._most
-            if held.tokens is not None and held.tokens != most:
+            if held.tokens is not None and held.tokens != found._most:
                 assert held.tokens == 0 or size(2, held.tokens) <= extra
                 assert size(2, held.tokens + 1) > extra
             assert held.batch == 0 or size(held.batch, 70) <= extra < size(held.batch + 1, 70)
 
 
 def test_sizes_hold_at_other_lengths() -> None:
-    from archspec.models.calls import CacheSizes
-
     model = archspec.load("GptOssForCausalLM")
     sizes = CacheSizes(model.forward(1, 7), "bfloat16")
     for batch, tokens in ((1, 1), (3, 127), (3, 128), (3, 129), (2, 5000)):

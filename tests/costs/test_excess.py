@@ -22,10 +22,10 @@ CALLS: tuple[dict[str, int], ...] = ({"tokens": 64}, {"tokens": 1, "past": 4095}
 
 def ratio(model: Any, call: Any) -> Fraction:
     """FLOPs as a multiple of 2 × active parameters × tokens plus attention."""
-    terms = [
-        (term, routed) for _, node, routed in walk(call.tree, "flops") for term in own_terms("flops", node)
-    ]
-    attention = sum(routed_share(size, routed) for (name, (size,)), routed in terms if name not in PRODUCTS)
+    attention = 0
+    for _, node, routed in walk(call.tree, "flops"):
+        others = [flops for name, (flops,) in own_terms("flops", node) if name not in PRODUCTS]
+        attention += routed_share(sum(others), routed)
     weights = 2 * call.call.batch * call.call.tokens * Fraction(model.active_params_without_lookup)
     return Fraction(call.flops) / (weights + attention)
 
@@ -37,7 +37,7 @@ def test_the_note_follows_the_ratio(model_type: str, lengths: dict[str, int]) ->
         try:
             model = archspec.load({"model_type": model_type}, architecture)
             call = model.forward(**lengths)
-        except ArchspecError:  # an encoder's length is needed, a field is required, or there is no cache
+        except ArchspecError:  # an encoder's length, a field or a cache is missing
             continue
         excess = excess_of(call)
         assert excess.ratio == ratio(model, call)

@@ -1,9 +1,8 @@
-"""FLOPs and caches that papers and model cards give; lengths that are refused."""
+"""FLOPs and caches that papers and model cards give; calls that are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,17 +30,9 @@ LLAMA_3_1_8B = {
 
 
 @pytest.fixture
-def call(tmp_path: Path) -> Call:
-    """A call of the first class of a spec whose architectures are given."""
-
-    def made(body: str, *lengths: int, **named: Any) -> Forward:
-        path = tmp_path / "toy.yaml"
-        lines = "".join(f"  {line}\n" for line in body.splitlines())
-        path.write_text(f"model_type: toy\nconfig: {{n: 3, h: 2, layers: 2}}\narchitectures:\n{lines}")
-        spec = shipped().load_file(str(path))
-        return Forward(Scope(spec, {}), spec.architectures[0], *lengths, **named)
-
-    return made
+def call(toy: Any) -> Call:
+    """Return a call of a toy model."""
+    return lambda body, *lengths: Forward(*toy(body), *lengths)
 
 
 @pytest.mark.parametrize(
@@ -81,24 +72,18 @@ def test_gradients_are_two_products_for_each(call: Call) -> None:
     forwards = {"first": 2, "chosen": 1, "cycled": 5, "often": 9, "all": 3}
     assert found.step_flops_by_module == {"": 2 * 2 * 27, **{n: k * once for n, k in forwards.items()}}
     assert found.flops == 2 * 27 + 9 * once
-
-
-def test_an_untrained_cycle_is_none_inside(call: Call) -> None:
     body = "Toy:\n  runs: {cycle: {times: 2, trained: 0}}\n  cycle: Cycle()\nCycle:\n"
-    body += "  runs: {proj: {times: 2}}\n  ops: gated_delta_rule(h, n, n)\n  proj: Linear(n, n)"
-    found = call(body, 1, 4)
-    assert found.step_flops_by_module == found.flops_by_module
+    untrained = call(
+        f"{body}  runs: {{proj: {{times: 2}}}}\n  ops: gated_delta_rule(h, n, n)\n  proj: Linear(n, n)", 1, 4
+    )
+    assert untrained.step_flops_by_module == untrained.flops_by_module
 
 
-def test_what_does_not_run_keeps_nothing(call: Call) -> None:
-    body = "Toy:\n  runs: {tower: 0}\n  tower: Layer()\n  layer: Layer()\nLayer:\n"
-    body += "  runs: {k: context}\n  ops: causal_attention(h, h, n)\n  k: Linear(n, n)"
-    found = call(body, 1, 4, 5)
+def test_a_module_that_does_not_run_keeps_nothing(call: Call) -> None:
+    layer = "Layer:\n  runs: {k: context}\n  ops: causal_attention(h, h, n)\n  k: Linear(n, n)"
+    found = call(f"Toy:\n  runs: {{tower: 0}}\n  tower: Layer()\n  layer: Layer()\n{layer}", 1, 4, 5)
     assert {tensor.module for tensor in found.cache} == {"layer"}
     assert found.flops_by_module == {"layer": 4 * 2 * 4 * 9 * 3, "layer.k": 2 * 9 * 9}
-
-
-def test_none_of_a_head_s_cache_is_handed_on(call: Call) -> None:
     body = "Toy:\n  cache: none\n  layer: Layer()\nLayer:\n  ops: causal_attention(h, h, n)"
     assert call(body, 1, 4).cache == []
     with pytest.raises(ArchspecError, match="does not return a KV cache"):
@@ -111,31 +96,36 @@ def test_lengths_are_whole(call: Call, lengths: tuple[Any, ...]) -> None:
         call("Toy:\n  proj: Linear(n, n)", *lengths)
 
 
-def test_an_encoder_needs_positions() -> None:
-    with pytest.raises(ArchspecError, match="needs the sequence length of its encoder"):
-        archspec.load("T5ForConditionalGeneration").forward(tokens=8)
-    with pytest.raises(ArchspecError, match="does not attend to an encoder"):
-        archspec.load("LlamaForCausalLM").forward(tokens=8, encoder_tokens=3)
-    with pytest.raises(ArchspecError, match="computes more encoder tokens"):
-        archspec.load("T5ForConditionalGeneration").forward(tokens=8, encoder_tokens=3, new_encoder_tokens=4)
+@pytest.mark.parametrize(
+    ("name", "lengths", "message"),
+    [
+        ("T5ForConditionalGeneration", {}, "needs the sequence length of its encoder"),
+        ("LlamaForCausalLM", {"encoder_tokens": 3}, "does not attend to an encoder"),
+        ("T5ForConditionalGeneration", {"encoder_tokens": 3, "new_encoder_tokens": 4}, "more encoder tokens"),
+        ("ResNetModel", {}, "are not supported"),
+    ],
+)
+def test_calls_that_a_class_does_not_have_are_refused(
+    name: str, lengths: dict[str, int], message: str
+) -> None:
+    with pytest.raises(ArchspecError, match=message):
+        archspec.load(name).forward(tokens=8, **lengths)
 
 
-def test_llama_3_1_8b_keeps_128_kib_a_token() -> None:
-    model = archspec.load(LLAMA_3_1_8B)
-    assert model.forward(tokens=1).cache_bytes("bfloat16") == 128 * 1024
-
-
-def test_deepseek_v3_keeps_latents() -> None:
+def test_published_caches_of_one_token() -> None:
+    assert archspec.load(LLAMA_3_1_8B).forward(tokens=1).cache_bytes("bfloat16") == 128 * 1024
     found = archspec.load("DeepseekV3ForCausalLM").forward(tokens=1)
     assert found.cache_bytes("bfloat16") == 61 * (512 + 64) * 2 == 70_272
     assert {tensor.kind for tensor in found.cache} == {"latent"}
+    # With new_decoder_architecture (Falcon-40B) groups of heads are expanded before they are cached.
+    falcon = {"model_type": "falcon", "num_attention_heads": 8, "num_kv_heads": 2, "hidden_size": 64}
+    falcon |= {"num_hidden_layers": 2, "new_decoder_architecture": True}
+    assert archspec.load(falcon, "FalconModel").forward(tokens=5).cache_elements() == 2 * 2 * 8 * 5 * 8
 
 
 def test_gpt_oss_reserves_by_allocation() -> None:
-    found = archspec.load("GptOssForCausalLM").forward(
-        tokens=4096
-    )  # 36 layers, every second one with a window
-    one = 8 * 64 * 2  # elements of a layer and position
+    found = archspec.load("GptOssForCausalLM").forward(tokens=4096)
+    one = 8 * 64 * 2  # elements of a layer and position; of 36 layers every second one has a window
     assert found.cache_elements() == 18 * one * (4096 + 127)
     assert found.cache_elements("static") == 18 * one * (4096 + 128)
     assert found.cache_bytes("bfloat16", "pages") == 73_728 * 4096
@@ -143,13 +133,11 @@ def test_gpt_oss_reserves_by_allocation() -> None:
         found.cache_elements("paged")
 
 
-def test_a_state_has_a_dtype_of_its_own(call: Call) -> None:
+def test_a_state_may_have_a_fixed_dtype(call: Call) -> None:
     body = "Toy:\n  cache:\n    conv: batch, n\n    state: batch, h, 'float32'\n    none: batch, 0, 'float32'"
     found = call(body, 5, 4)
-    assert [(tensor.name, tensor.shape, tensor.dtype) for tensor in found.cache] == [
-        ("conv", (5, 3), None),
-        ("state", (5, 2), "float32"),
-    ]
+    tensors = [(tensor.name, tensor.shape, tensor.dtype) for tensor in found.cache]
+    assert tensors == [("conv", (5, 3), None), ("state", (5, 2), "float32")]
     assert found.cache_elements() == 25
     assert found.cache_bytes("bfloat16") == 5 * (3 * 2 + 2 * 4)
     assert found.cache_bytes("float32", "pages") == 25 * 4
@@ -160,7 +148,7 @@ def test_bytes_of_states_have_no_closed_form_in_one_dtype() -> None:
         scope = Scope(shipped().load(model_type), {"num_hidden_layers": 2})
         return ClosedForm.of(scope, architecture, "cache_elements", Lengths(1, 4))
 
-    with pytest.raises(FormulaError, match="dtypes of their own"):
+    with pytest.raises(FormulaError, match="dtypes"):
         elements("mamba2", "Mamba2Model").in_bytes("bfloat16")
     plain = elements("llama", "LlamaModel")
     assert plain.in_bytes("bfloat16").evaluate() == 2 * plain.evaluate()
@@ -169,44 +157,27 @@ def test_bytes_of_states_have_no_closed_form_in_one_dtype() -> None:
 def test_gradients_that_were_not_verified_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     record = CostRecord(["LlamaModel", "LlamaForCausalLM"], training=["LlamaModel"])
     monkeypatch.setattr(Library, "costs", lambda *_: record)
-    base = archspec.load("LlamaModel")
+    base, model = archspec.load("LlamaModel"), archspec.load("LlamaForCausalLM")
     assert base.forward(1, 5).training_flops == 3 * base.forward(1, 5).flops
     with pytest.raises(ArchspecError, match="a training step does not have a KV cache"):
         _ = base.forward(1, 1, 4).training_flops
-    model = archspec.load("LlamaForCausalLM")
     message = "training FLOPs of LlamaForCausalLM .* are not supported: its gradients were not validated"
     with pytest.raises(ArchspecError, match=message):
-        _ = model.forward(1, 5).training_flops
-    with pytest.raises(ArchspecError, match=message):
         model.quantity("training_flops")
-    monkeypatch.setattr(Library, "costs", lambda *_: record._replace(training=()))
-    with pytest.raises(ArchspecError, match=message):
-        _ = model.forward(1, 5).training_flops
+    for training in (record.training, ()):
+        monkeypatch.setattr(Library, "costs", lambda *_, found=training: record._replace(training=found))
+        with pytest.raises(ArchspecError, match=message):
+            _ = model.forward(1, 5).training_flops
 
 
-def test_what_was_not_held_is_refused() -> None:
+def test_numbers_that_were_not_validated_are_refused() -> None:
     scope = Scope(shipped().load("llama"), {"num_hidden_layers": 1})
     whole = Forward(scope, "LlamaModel", 1, 8)
     assert whole.masked_flops < whole.flops
     assert whole.allocations == ("exact", "static", "pages")
     found = Forward(scope, "LlamaModel", 1, 8, held=())
-    assert found.flops == whole.flops
-    assert found.allocations == ("exact", "pages")
+    assert (found.flops, found.allocations) == (whole.flops, ("exact", "pages"))
     with pytest.raises(ArchspecError, match="masked FLOPs of LlamaModel are not supported"):
         print(found.masked_flops)
     with pytest.raises(ArchspecError, match="static caches of LlamaModel are not supported"):
         found.cache_bytes("bfloat16", "static")
-
-
-def test_a_class_that_was_not_verified_is_refused() -> None:
-    model = archspec.load("ResNetModel")
-    assert model.params > 0
-    with pytest.raises(ArchspecError, match="are not supported"):
-        model.forward()
-
-
-def test_falcon_caches_the_keys_of_each_query_head() -> None:
-    """With new_decoder_architecture (Falcon-40B) groups of heads are expanded before they are cached."""
-    raw = {"model_type": "falcon", "num_attention_heads": 8, "num_kv_heads": 2, "hidden_size": 64}
-    raw |= {"num_hidden_layers": 2, "new_decoder_architecture": True}
-    assert archspec.load(raw, "FalconModel").forward(tokens=5).cache_elements() == 2 * 2 * 8 * 5 * 8

@@ -13,66 +13,44 @@ from archspec.cli.main import main
 from archspec.errors import ArchspecError
 from archspec.specs.library import shipped
 
-MULTIMODAL = [
-    name
-    for name in shipped().model_types()
-    if {"text_config", "language_config", "llm_config"} & shipped().load(name).fields.keys()
-    and shipped().load(name).architectures
-]
-VISION = ["vit", "convnext", "swin", "resnet", "clip_vision_model", "dinov2"]
+SPECS = [shipped().load(name) for name in shipped().model_types()]
+TEXT_PARTS = {"text_config", "language_config", "llm_config"}
+UNEVEN = {"num_attention_heads": 16, "num_key_value_heads": 5}
 
 
 def test_the_text_class_in_the_help_has_costs() -> None:
     named = 0
-    for name in MULTIMODAL:
+    for name in [spec.model_type for spec in SPECS if TEXT_PARTS & spec.fields.keys() and spec.architectures]:
         try:
             archspec.load(name).forward(tokens=2)
         except archspec.ArchspecError as error:
             found = re.search(r"pass --architecture (\w+) for the costs", error.problems[0].help)
-        else:
-            continue
-        if found:
-            assert archspec.load(name, found[1]).flops(tokens=2).flops > 0, name
-            named += 1
+            if found:
+                assert archspec.load(name, found[1]).flops(tokens=2).flops > 0, name
+                named += 1
     assert named > 20
 
 
 def test_the_costs_of_a_text_part_are_those_of_its_config() -> None:
-    config = {
-        "model_type": "llava",
-        "text_config": {
-            "model_type": "llama",
-            "hidden_size": 64,
-            "num_attention_heads": 4,
-            "num_hidden_layers": 2,
-        },
-    }
-    with pytest.raises(archspec.ArchspecError, match="pass --architecture LlamaForCausalLM") as caught:
+    text = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    config = {"model_type": "llava", "text_config": text}
+    with pytest.raises(archspec.ArchspecError) as caught:
         archspec.load(config, "LlavaForConditionalGeneration").flops(tokens=4)
     assert caught.value.problems[0].help.startswith("pass --architecture LlamaForCausalLM")
-    inner = archspec.load(config["text_config"], "LlamaForCausalLM")
+    inner = archspec.load(text, "LlamaForCausalLM")
     assert archspec.load(config, "LlamaForCausalLM").flops(tokens=4).flops == inner.flops(tokens=4).flops
     with pytest.raises(archspec.ArchspecError, match="parameter counts still work: archspec count"):
         archspec.load("vit").flops()
 
 
-@pytest.mark.parametrize("name", VISION)
+@pytest.mark.parametrize("name", ["vit", "convnext", "swin", "resnet", "clip_vision_model", "dinov2"])
 def test_a_vision_class_has_no_tokens(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for line in (
-        f"memory {name} --train",
-        f"flops {name}",
-        f"cache {name}",
-        f"memory {name}",
-        f"table {name} vit",
-    ):
-        main(line.split())
+    for line in ("memory {} --train", "flops {}", "cache {}", "memory {}", "table {} vit"):
+        main(line.format(name).split())
         out, err = capsys.readouterr()
         assert not re.search(r"tokens\W+[0-9]", out + err), line
     assert archspec.load(name).training().as_json()["tokens"] is None
     assert archspec.load("gpt2").training().as_json()["tokens"] == 1024
-
-
-UNEVEN = {"num_attention_heads": 16, "num_key_value_heads": 5}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The memory of a training step: what papers give a parameter, what optimizers keep, what is refused."""
+"""The memory of a training step: bytes a parameter in papers, states of optimizers, refusals."""
 
 from __future__ import annotations
 
@@ -14,30 +14,42 @@ from archspec.errors import ArchspecError
 
 TINY = {"model_type": "opt", "architectures": ["OPTForCausalLM"], "hidden_size": 64, "ffn_dim": 96}
 TINY |= {"num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 300, "word_embed_proj_dim": 64}
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2}
+LLAMA |= {"hidden_size": 640, "num_attention_heads": 16, "num_key_value_heads": 4, "vocab_size": 128256}
+LLAMA["intermediate_size"] = 1408
+MEGATRON = {"optimizer": "adamw_megatron"}
 
 
 def step(**options: Any) -> TrainingStep:
     return archspec.load(TINY).training(2, 8, **options)
 
 
-def bytes_a_parameter(found: TrainingStep) -> Fraction:
-    states = sum(part.bytes for part in found.states)
-    return Fraction(states, archspec.load(TINY).params)
+def states_bytes(found: TrainingStep) -> int:
+    return sum(part.bytes for part in found.states)
 
 
-def test_megatron_s_bytes_a_parameter() -> None:
-    """18, and 6 + 12/d with a distributed optimizer (Megatron-LM's docs)."""
-    assert bytes_a_parameter(step(optimizer="adamw_megatron")) == 18
-    ranks = 2  # divides the number of parameters
-    found = step(optimizer="adamw_megatron", data_parallel=ranks, zero=1)
-    assert bytes_a_parameter(found) == 6 + Fraction(12, ranks)
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (MEGATRON, 18),
+        ({**MEGATRON, "data_parallel": 2, "zero": 1}, 6 + Fraction(12, 2)),  # Megatron-LM's docs: 6 + 12/d
+        ({"dtype": "fp32"}, 16),  # without a copy
+        ({**MEGATRON, "dtype": "fp32"}, 16),
+    ],
+    ids=str,
+)
+def test_bytes_a_parameter(options: dict[str, Any], expected: Fraction) -> None:
+    found = step(**options)
+    assert Fraction(states_bytes(found), archspec.load(TINY).params) == expected
+    if options == {"dtype": "fp32"}:
+        assert [part.name for part in found.states] == ["weights", "gradients", "momentum", "variance"]
 
 
 @pytest.mark.parametrize(("stage", "gigabytes"), [(0, 120), (1, 31.4), (2, 16.6), (3, 1.88)], ids=str)
 def test_zero_s_figure_1(stage: int, gigabytes: float) -> None:
     """arXiv:1910.02054, figure 1: 7.5e9 parameters, K = 12, 64 ranks."""
     found = step(data_parallel=64, zero=stage) if stage else step()
-    assert float(bytes_a_parameter(found)) * 7.5 == pytest.approx(gigabytes, abs=0.05)
+    assert states_bytes(found) / archspec.load(TINY).params * 7.5 == pytest.approx(gigabytes, abs=0.05)
 
 
 def test_a_rank_s_part_is_rounded_up() -> None:
@@ -48,18 +60,7 @@ def test_a_rank_s_part_is_rounded_up() -> None:
     assert found.optimizer_bytes == 12 * (params // 11 + 1)
 
 
-def test_weights_in_float32_have_no_copy() -> None:
-    assert bytes_a_parameter(step(dtype="fp32")) == 16
-    assert bytes_a_parameter(step(dtype="fp32", optimizer="adamw_megatron")) == 16
-    assert [part.name for part in step(dtype="fp32").states] == [
-        "weights",
-        "gradients",
-        "momentum",
-        "variance",
-    ]
-
-
-def test_what_is_frozen_has_neither_gradient_nor_states() -> None:
+def test_frozen_weights_have_neither_gradients_nor_states() -> None:
     model = archspec.load("MarianMTModel")  # its positions are sinusoidal
     assert model.trainable_params < model.params
     found = model.training(1, 8, 8)
@@ -70,9 +71,8 @@ def test_what_is_frozen_has_neither_gradient_nor_states() -> None:
 
 def test_the_flops_are_those_of_the_call_and_of_its_gradients() -> None:
     model = archspec.load("BertForMaskedLM")
-    assert (
-        model.training(3, 50).flops == model.forward(3, 50).training_flops == 3 * model.forward(3, 50).flops
-    )
+    call = model.forward(3, 50)
+    assert model.training(3, 50).flops == call.training_flops == 3 * call.flops
 
 
 def test_the_flops_of_megatron_s_paper_with_full_recomputation() -> None:
@@ -89,16 +89,16 @@ def test_the_flops_of_megatron_s_paper_with_full_recomputation() -> None:
 
 def test_the_total_is_the_sum_of_its_parts() -> None:
     model = archspec.load("LlamaForCausalLM")
-    found = model.training(1, 64)
+    found, again = model.training(1, 64), model.training(1, 64, checkpointing=True)
     states = found.weights_bytes + found.gradients_bytes + found.optimizer_bytes
-    assert states == 16 * model.params
+    assert states == 16 * model.params == states_bytes(again)
     assert found.total_bytes == states + found.activation_bytes
-    assert found.activation_bytes == found.activations.bytes > 0
-
-
-LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2}
-LLAMA |= {"hidden_size": 640, "num_attention_heads": 16, "num_key_value_heads": 4, "vocab_size": 128256}
-LLAMA["intermediate_size"] = 1408
+    assert found.activation_bytes == found.activations.bytes > again.activation_bytes
+    assert [part.bytes for part in again.table[-2:]] == [
+        again.activation_bytes,
+        again.activations.recomputed_bytes,
+    ]
+    assert again.total_bytes == states + again.activation_bytes + again.activations.recomputed_bytes
 
 
 def test_the_loss_is_part_of_the_activations() -> None:
@@ -106,27 +106,22 @@ def test_the_loss_is_part_of_the_activations() -> None:
     found = archspec.load(LLAMA).training(1, 1024)
     assert found.loss_bytes == 4 * 1024 * 128256 + 8 * 1025 + 4
     assert found.activation_bytes == 56_152_112 + 525_344_780 == found.activations.bytes
-    assert found.total_bytes == sum(part.bytes for part in found.states) + found.activation_bytes
-    assert not any("the loss" in what for what in found.excluded)
+    assert found.total_bytes == states_bytes(found) + found.activation_bytes
+    assert not any("the loss" in part for part in found.excluded)
     assert f">= {found.total_bytes:,}" in str(found)
+    staged = archspec.load(LLAMA).training(1, 1024, pipeline_parallel=2)
+    assert (staged.stage, staged.loss_bytes) == (1, found.loss_bytes)
+    first, last = (kept for kept, _ in staged._kept)
+    assert last > found.loss_bytes > first
 
 
 def test_a_loss_that_is_not_known_is_named() -> None:
     found = archspec.load("LlamaModel", set={"num_hidden_layers": 2}).training(1, 64)
-    assert found.loss_bytes == 0
+    assert (found.loss_bytes, found.as_json()["loss_bytes"]) == (0, None)
     assert found.excluded[0] == "the loss (not validated for LlamaModel)"
-    assert found.as_json()["loss_bytes"] is None
     assert "excluded are:\n  the loss (not validated for LlamaModel)\n  inputs and buffers" in str(found)
     routers = archspec.load("MixtralForCausalLM", set={"output_router_logits": True}).training()
     assert "the auxiliary loss of the routers" in routers.excluded
-
-
-def test_only_the_last_stage_keeps_the_loss() -> None:
-    whole = archspec.load(LLAMA).training(1, 1024)
-    staged = archspec.load(LLAMA).training(1, 1024, pipeline_parallel=2)
-    assert (staged.stage, staged.loss_bytes) == (1, whole.loss_bytes)
-    first, last = (kept for kept, _ in staged._kept)
-    assert last > whole.loss_bytes > first
 
 
 @pytest.mark.parametrize(
@@ -150,14 +145,6 @@ def test_zero_s_stage_3_gathers_the_largest_layer(name: str, layer: str) -> None
     assert "layers that are gathered ahead" in found.excluded
 
 
-def test_what_is_computed_again_is_a_part_of_its_own() -> None:
-    found = archspec.load("LlamaForCausalLM").training(1, 64, checkpointing=True)
-    kept, again = found.table[-2:]
-    assert (kept.bytes, again.bytes) == (found.activation_bytes, found.activations.recomputed_bytes)
-    assert found.total_bytes == sum(part.bytes for part in found.states) + kept.bytes + again.bytes
-    assert kept.bytes < archspec.load("LlamaForCausalLM").training(1, 64).activation_bytes
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -175,7 +162,7 @@ def test_what_is_computed_again_is_a_part_of_its_own() -> None:
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_what_is_not_described_is_refused(options: dict[str, Any], message: str) -> None:
+def test_unsupported_steps_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArchspecError, match=message):
         step(**options)
 
@@ -188,30 +175,26 @@ def test_states_are_those_of_the_library(name: str, dtype: str) -> None:
     import torch
     from transformers import Adafactor, OPTConfig, OPTForCausalLM
 
-    made = {
-        "adamw_torch": lambda parameters: torch.optim.AdamW(parameters),
-        "sgd_torch": lambda parameters: torch.optim.SGD(parameters),
+    optimizers = {
+        "adamw_torch": torch.optim.AdamW,
+        "sgd_torch": torch.optim.SGD,
         "sgd_momentum_torch": lambda parameters: torch.optim.SGD(parameters, momentum=0.9),
-        "adafactor": lambda parameters: Adafactor(parameters),
+        "adafactor": Adafactor,
     }
     model = OPTForCausalLM(OPTConfig(**TINY)).to(getattr(torch, dtype))
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    optimizer = made[name](model.parameters())
+    optimizer = optimizers[name](model.parameters())
     optimizer.step()
     states = [tensor for state in optimizer.state.values() for key, tensor in state.items() if key != "step"]
-    kept = sum(tensor.nbytes for tensor in states if isinstance(tensor, torch.Tensor))
     found = step(optimizer=name, dtype=dtype)
-    assert found.optimizer_bytes == kept
+    assert found.optimizer_bytes == sum(one.nbytes for one in states if isinstance(one, torch.Tensor))
     assert found.weights_bytes == sum(parameter.nbytes for parameter in model.parameters())
     assert found.gradients_bytes == sum(parameter.grad.nbytes for parameter in model.parameters())
 
 
-def test_states_of_8_bits() -> None:
-    """Bytes of all tensors that bitsandbytes 0.50.2's AdamW8bit sets up for these parameters, measured."""
+def test_optimizers_of_the_file() -> None:
+    """AdamW8bit: bytes of all tensors that bitsandbytes 0.50.2 sets up for these parameters, measured."""
     assert step(optimizer="adamw_8bit").optimizer_bytes == 435_808
-
-
-def test_every_optimizer_says_where_it_is_from() -> None:
     assert optimizer_named("adafactor").source == "transformers.optimization.Adafactor"
     assert not optimizer_named("adafactor").by_element and optimizer_named("adamw").by_element

@@ -12,23 +12,11 @@ from archspec.errors import ArchspecError
 from archspec.formats.scheme import LAYOUTS
 from archspec.specs.library import shipped
 
-LLAMA_2_70B: dict[str, Any] = {
-    "model_type": "llama",
-    "architectures": ["LlamaForCausalLM"],
-    "dtype": "float16",
-    "hidden_size": 8192,
-    "intermediate_size": 28672,
-    "num_hidden_layers": 80,
-    "num_attention_heads": 64,
-    "num_key_value_heads": 8,
-}
-GPT_OSS_20B: dict[str, Any] = {
-    "model_type": "gpt_oss",
-    "architectures": ["GptOssForCausalLM"],
-    "dtype": "bfloat16",
-    "num_hidden_layers": 24,
-    "num_local_experts": 32,
-}
+LLAMA: dict[str, Any] = {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
+LLAMA_2_70B = {**LLAMA, "dtype": "float16", "hidden_size": 8192, "intermediate_size": 28672}
+LLAMA_2_70B |= {"num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads": 8}
+GPT_OSS_20B = {"model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "dtype": "bfloat16"}
+GPT_OSS_20B |= {"num_hidden_layers": 24, "num_local_experts": 32}
 LEFT_OUT = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
 
 
@@ -37,33 +25,29 @@ def stored(config: dict[str, Any], **quantization: Any) -> Weights:
 
 
 def test_gpt_oss_20b_as_published() -> None:
-    """total_size in openai/gpt-oss-20b's model.safetensors.index.json."""
+    """total_size in openai/gpt-oss-20b's model.safetensors.index.json; a dtype replaces the quantization."""
     found = stored(GPT_OSS_20B, quant_method="mxfp4", modules_to_not_convert=LEFT_OUT)
     assert found.bytes == 13_761_264_768
+    model = archspec.load({**GPT_OSS_20B, "quantization_config": {"quant_method": "mxfp4"}})
+    assert len(model.weights().table) == 2
+    assert model.weights("bf16").bytes == 2 * model.params
 
 
-@pytest.mark.parametrize(("group", "gigabytes"), [(32, 40.66), (64, 37.99), (128, 36.65)])
+@pytest.mark.parametrize(
+    ("group", "gigabytes"), [(32, 40.66), (64, 37.99), (128, 36.65), (-1, 35.33)], ids=str
+)
 def test_llama_2_70b_in_gptq_as_published(group: int, gigabytes: float) -> None:
-    """The sizes in the README of TheBloke/Llama-2-70B-Chat-GPTQ."""
-    found = stored(LLAMA_2_70B, quant_method="gptq", bits=4, group_size=group)
-    assert round((found.bytes + biases()) / 1e9, 2) == gigabytes
-
-
-def test_llama_2_70b_in_gptq_to_the_byte() -> None:
-    """The same README, of the file without groups: 35,332,232,264 bytes with its header."""
-    found = stored(LLAMA_2_70B, quant_method="gptq", bits=4, group_size=-1)
-    assert 0 < 35_332_232_264 - found.bytes - biases() < 400_000
-
-
-def biases() -> int:
-    """Zeros that AutoGPTQ wrote for each Linear of a layer, in float16."""
-    return 2 * 80 * (2 * 8192 + 2 * 1024 + 2 * 28672 + 8192)
+    """The sizes in the README of TheBloke/Llama-2-70B-Chat-GPTQ; 35,332,232,264 bytes with a header."""
+    biases = 2 * 80 * (2 * 8192 + 2 * 1024 + 2 * 28672 + 8192)  # zeros that AutoGPTQ wrote in float16
+    found = stored(LLAMA_2_70B, quant_method="gptq", bits=4, group_size=group).bytes + biases
+    assert round(found / 1e9, 2) == gigabytes
+    if group == -1:
+        assert 0 < 35_332_232_264 - found < 400_000
 
 
 def test_double_quantization() -> None:
-    llama = {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
-    plain = stored(llama, load_in_4bit=True, bnb_4bit_quant_type="nf4")
-    double = stored(llama, load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)
+    plain = stored(LLAMA, load_in_4bit=True, bnb_4bit_quant_type="nf4")
+    double = stored(LLAMA, load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)
     saved = plain.table[0].bytes - double.table[0].bytes
     assert plain.table[1] == double.table[1] and plain.left_out == ["lm_head"]
     assert saved / plain.table[0].elements * 8 == pytest.approx(0.373, abs=2e-3)  # bits: arXiv:2305.14314, 3
@@ -76,17 +60,11 @@ def test_bytes_that_bitsandbytes_sets_up() -> None:
     assert LAYOUTS["int8"].bytes(300, 100) == 30_000 + 300 * 4
 
 
-def test_what_is_tied_or_kept_in_float32_stays() -> None:
+def test_tied_and_float32_weights_stay() -> None:
     found = archspec.load("T5ForConditionalGeneration").weights("int8")
     assert {"lm_head", "shared", "encoder.embed_tokens", "wo"} <= set(found.left_out)
     tied = archspec.load("GPT2LMHeadModel").weights("nf4")
     assert tied.table[0].elements == 12 * 12 * 768 * 768  # the Conv1D of its layers, and no embeddings
-
-
-def test_a_dtype_is_in_place_of_what_the_config_says() -> None:
-    model = archspec.load({**GPT_OSS_20B, "quantization_config": {"quant_method": "mxfp4"}})
-    assert model.weights("bf16").bytes == 2 * model.params
-    assert len(model.weights().table) == 2
 
 
 @pytest.mark.parametrize(
@@ -114,29 +92,23 @@ def test_a_dtype_is_in_place_of_what_the_config_says() -> None:
 def test_unsupported_quantizations_are_refused(config: dict[str, Any], message: str) -> None:
     with pytest.raises(ArchspecError, match=message):
         _ = stored(LLAMA_2_70B, **config).bytes
-
-
-def test_a_tied_weight_that_is_to_be_quantized_is_refused() -> None:
     bert = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
     with pytest.raises(ArchspecError, match="decoder is tied and quantized"):
         _ = stored(bert, quant_method="fp8", modules_to_not_convert=["pooler"]).bytes
 
 
+SIZES = {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4}
+OPT = {"hidden_size": 96, "ffn_dim": 200, "num_attention_heads": 4, "word_embed_proj_dim": 64}
 SMALL: dict[str, dict[str, Any]] = {
-    "LlamaForCausalLM": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
-    "BertForMaskedLM": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
-    "BertModel": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
+    "LlamaForCausalLM": SIZES,
+    "BertForMaskedLM": SIZES,
+    "BertModel": SIZES,
     "GPT2LMHeadModel": {"n_embd": 96, "n_head": 4},
-    "OPTForCausalLM": {
-        "hidden_size": 96,
-        "ffn_dim": 200,
-        "num_attention_heads": 4,
-        "word_embed_proj_dim": 64,
-    },
+    "OPTForCausalLM": OPT,
     "T5ForConditionalGeneration": {"d_model": 96, "d_ff": 200, "num_heads": 4},
-    "MixtralForCausalLM": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
+    "MixtralForCausalLM": SIZES,
     "DeepseekV3ForCausalLM": {"hidden_size": 96, "intermediate_size": 200, "moe_intermediate_size": 72},
-    "Qwen3ForSequenceClassification": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
+    "Qwen3ForSequenceClassification": SIZES,
 }
 
 

@@ -20,48 +20,29 @@ def of(call: Call, architecture: str = "LlamaForCausalLM", last: bool = False, *
     return working_set(Forward(model.scope, architecture, *call), last)
 
 
-def test_a_prompt_is_largest_in_the_gated_layer() -> None:
-    width, inner = 4096, 11008
-    held = 2 * (4 * width + 3 * inner)  # embeddings, two sums, a norm; gate, other half and product
-    angles = 2 * 2 * 128 + 8
-    assert of(Call(1, 1000)) == Room("mlp", 1000 * (held + angles))
+def test_allocations_by_hand() -> None:
+    """The largest are a gated layer, the logits of a large vocabulary, and the copy of a layer's values."""
+    width, inner, angles = 4096, 11008, 2 * 2 * 128 + 8
+    gated = 2 * (4 * width + 3 * inner)  # embeddings, two sums, a norm; gate, other half and product
+    mlp = Room("mlp", 1000 * (gated + angles))
+    assert of(Call(1, 1000)) == mlp == of(Call(1, 1000), vocab_size=200_000, last=True)
+    assert of(Call(1, 1000), vocab_size=200_000) == Room("head", 1000 * 2 * (4096 + 200_000))
+    copied = width * 2 * width + 2 * 6 * width + angles
+    assert of(Call(1, 1, 4096)) == Room("self_attn", copied)
 
 
-def test_a_large_vocabulary_is_largest_in_its_logits() -> None:
-    logits = Room("head", 1000 * 2 * (4096 + 200_000))
-    assert of(Call(1, 1000), vocab_size=200_000) == logits
-    assert of(Call(1, 1000), vocab_size=200_000, last=True) == of(Call(1, 1000))
-
-
-def test_a_step_copies_the_values_of_a_layer() -> None:
-    found = of(Call(1, 1, 4096))
-    assert found is not None and found.needed_by == "self_attn"
-    assert found.bytes == 4096 * 2 * 4096 + 2 * 6 * 4096 + 2 * 2 * 128 + 8
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [{"hidden_act": "gelu_new"}, {"output_hidden_states": True}],
-    ids=lambda fields: next(iter(fields)),
-)
-def test_what_makes_more_tensors_is_not_described(fields: dict[str, Any]) -> None:
+def test_other_code_is_not_supported() -> None:
+    """An activation of several steps, more outputs, a mask (also of a window), other decoders."""
     assert of(Call(1, 5)) is not None
-    assert of(Call(1, 5), **fields) is None
-
-
-def test_a_call_with_a_mask_is_not_described() -> None:
+    for fields in ({"hidden_act": "gelu_new"}, {"output_hidden_states": True}):
+        assert of(Call(1, 5), **fields) is None
     assert of(Call(1, 5, 5)) is None
     model = archspec.load({"model_type": "mistral", "sliding_window": 16})
-    lengths = {
-        tokens: working_set(Forward(model.scope, model.architecture, 1, tokens)) for tokens in (15, 16)
-    }
-    assert lengths[15] is not None and lengths[16] is None
-
-
-def test_other_decoders_are_not_described() -> None:
+    calls = [Forward(model.scope, model.architecture, 1, tokens) for tokens in (15, 16)]
+    assert [working_set(call) is None for call in calls] == [False, True]
     for name in ("GPT2LMHeadModel", "MixtralModel", "SmolLM3Model", "Gemma2Model", "BertModel"):
-        model = archspec.load(name)
-        assert working_set(Forward(model.scope, name, 1, 5)) is None
+        assert working_set(Forward(archspec.load(name).scope, name, 1, 5)) is None
+    assert largest_output(archspec.load("MixtralModel").forward(1, 10))[0].endswith("q_proj")  # not experts
 
 
 @pytest.mark.reference
@@ -75,10 +56,7 @@ def test_other_decoders_are_not_described() -> None:
         ("LlamaModel", {"intermediate_size": 8}),
         ("Qwen3ForCausalLM", {"intermediate_size": 8, "head_dim": 32, "num_key_value_heads": 1}),
         ("MistralForCausalLM", {"sliding_window": 4096, "num_key_value_heads": 2, "head_dim": 16}),
-        (
-            "MistralForSequenceClassification",
-            {"sliding_window": None, "num_key_value_heads": 2, "head_dim": 16},
-        ),
+        ("MistralForSequenceClassification", {"sliding_window": None, "num_key_value_heads": 2}),
     ],
 )
 def test_torch_allocates_as_much(name: str, fields: dict[str, Any], call: Call, last: bool) -> None:
@@ -99,17 +77,8 @@ OUTPUTS: dict[str, dict[str, Any]] = {
     "BertModel": {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 100},
     "GPT2Model": {"n_embd": 48, "n_head": 4},
     "AlbertModel": {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 100},
-    "MixtralForCausalLM": {
-        "hidden_size": 64,
-        "intermediate_size": 96,
-        "num_attention_heads": 8,
-        "vocab_size": 70,
-    },
+    "MixtralForCausalLM": {"hidden_size": 64, "intermediate_size": 96, "vocab_size": 70},
 }
-
-
-def test_experts_are_left_out() -> None:
-    assert largest_output(archspec.load("MixtralModel").forward(1, 10))[0].endswith("q_proj")
 
 
 @pytest.mark.reference
