@@ -2,30 +2,225 @@
 
 from __future__ import annotations
 
+import json
 import random
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
+from layouts import LLAMA, MIXTRAL, NORMS, TABLE, gptq, mlx, nvfp4, total
 
 import archspec
+from archspec.cli.main import main
 from archspec.errors import ArchspecError
 from archspec.formats.methods import METHODS
 from tools.fuzz.configs import QUANTIZATIONS, mutate
 
-LLAMA: dict[str, Any] = {
-    "model_type": "llama",
-    "architectures": ["LlamaForCausalLM"],
-    "dtype": "bfloat16",
-    "vocab_size": 512,
-    "hidden_size": 256,
-    "intermediate_size": 384,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 64,
-}
-MIXTRAL = {**LLAMA, "model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 4}
+CASES = Path(__file__).parent / "cases"
+NVIDIA = "nvidia--Llama-3.1-70B-Instruct-FP8"
+Captured = pytest.CaptureFixture[str]
+
+
+PUBLISHED = [
+    ("deepseek-ai--DeepSeek-V4-Flash.json", 155_926_429_998),
+    ("mlx-qwen3-8b-4bit-quantization-only.json", 4_607_731_712),
+    ("nvidia--Llama-3.1-70B-Instruct-FP8", 72_656_371_712 + 560 * 8),
+    ("llama-3.3-70b-fp8-dynamic-ct.json", 72_656_371_712 + 2 * 80 * (2 * 8192 + 2 * 1024 + 2 * 28672 + 8192)),
+    ("gpt-neox-20b-4bit.json", 11_528_621_760),
+]
+
+
+@pytest.mark.parametrize(("file", "expected"), PUBLISHED, ids=[file for file, _ in PUBLISHED])
+def test_published_configs(file: str, expected: int) -> None:
+    model = archspec.load(CASES / file)
+    assert model.weights().bytes == model.params_bytes() == model.counts().bytes == expected
+    assert model.counts("bf16").bytes == 2 * model.params
+
+
+def test_a_file_next_to_the_config_is_read(tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    stated_file = tmp_path / "hf_quant_config.json"
+    stated = {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]}
+    stated_file.write_text(json.dumps({"quantization": stated}))
+    for source in (tmp_path, tmp_path / "config.json"):
+        assert archspec.load(source).params_bytes() == total("dense", nvfp4, 2 * TABLE + NORMS)
+    stated_file.write_text('{"quantization":\n {"quant_algo": "W4A8_AWQ"}}')
+    assert main(["memory", str(tmp_path)]) == 2
+    printed = capsys.readouterr()
+    assert "hf_quant_config.json:2:3" in printed.err and "^^^" in printed.err and not printed.out
+    assert archspec.load(tmp_path).counts().bytes is None
+    stated_file.write_text('{"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}}')
+    assert archspec.load(tmp_path).params_bytes() == 2 * archspec.load(LLAMA).params
+    stated_file.unlink()
+    (tmp_path / "quantize_config.json").write_text('{"bits": 4, "group_size": 128, "desc_act": true}')
+    assert archspec.load(tmp_path).params_bytes() == total("dense", gptq, 2 * TABLE + NORMS)
+
+
+def arguments(bits: int, kind: str, strategy: str, **more: Any) -> dict[str, Any]:
+    return {"num_bits": bits, "type": kind, "strategy": strategy, "symmetric": True, "dynamic": False, **more}
+
+
+# Of a weight of 384 x 256 in bfloat16: measured with compressed-tensors 0.20.0, compress_model on a Linear.
+COMPRESSED = [
+    ("float-quantized", arguments(8, "float", "channel"), None, 384 * 256 + 384 * 2),
+    ("float-quantized", arguments(8, "float", "tensor"), arguments(8, "float", "tensor"), 384 * 256 + 2 + 2),
+    ("float-quantized", arguments(8, "float", "block", block_structure=[128, 128]), None, 384 * 256 + 6 * 2),
+    ("int-quantized", arguments(8, "int", "channel"), None, 384 * 256 + 384 * 2),
+    ("int-quantized", arguments(8, "int", "channel", symmetric=False), None, 384 * 256 + 384 * 3),
+    ("naive-quantized", arguments(8, "float", "tensor"), None, 384 * 256 + 2),
+    ("pack-quantized", arguments(4, "int", "group", group_size=128), None, 384 * 128 + 384 * 2 * 2 + 16),
+    ("pack-quantized", arguments(3, "int", "group", group_size=128), None, 384 * 96 + 384 * 2 * 2 + 16),
+    ("pack-quantized", arguments(8, "int", "channel"), None, 384 * 256 + 384 * 2 + 16),
+    (
+        "pack-quantized",
+        arguments(4, "int", "group", group_size=128, symmetric=False),
+        *(None, 384 * 128 + 384 * 2 * 2 + 48 * 2 * 4 + 16),
+    ),
+    ("nvfp4-pack-quantized", arguments(4, "float", "tensor_group", group_size=16), None, 384 * 144 + 4),
+    (
+        "nvfp4-pack-quantized",
+        arguments(4, "float", "tensor_group", group_size=16),
+        *(arguments(4, "float", "tensor_group", group_size=16, dynamic="local"), 384 * 144 + 8),
+    ),
+    ("mxfp4-pack-quantized", arguments(4, "float", "group", group_size=32), None, 384 * 136),
+]
+
+
+@pytest.mark.parametrize(("form", "weights", "activations", "expected"), COMPRESSED)
+def test_compressed_tensors(form: str, weights: Any, activations: Any, expected: int) -> None:
+    """Only the up projection of one layer is a target."""
+    group = {"targets": ["re:.*layers.0.*up_proj"], "weights": weights, "input_activations": activations}
+    given = {"quant_method": "compressed-tensors", "format": form, "config_groups": {"group_0": group}}
+    found = archspec.load({**LLAMA, "quantization_config": given}).weights()
+    assert found.table[0].elements == 384 * 256 and found.table[0].bytes == expected
+
+
+def test_compressed_tensors_of_experts_and_ignored_modules() -> None:
+    group = {"targets": ["Linear"], "weights": arguments(8, "float", "channel")}
+    given = {"quant_method": "compressed-tensors", "format": "float-quantized"}
+    given |= {"config_groups": {"group_0": group}, "ignore": ["lm_head", "re:.*self_attn.*", "re:nothing"]}
+    found = archspec.load({**MIXTRAL, "quantization_config": given}).weights()
+    assert found.table[0].bytes == 2 * 4 * (3 * 256 * 384 + 2 * (2 * 384 + 256))
+    assert found.notes == [
+        "'re:nothing' is listed as unquantized and matches no module of MixtralForCausalLM"
+    ]
+
+
+def test_a_quantization_of_a_config_is_never_ignored() -> None:
+    """All keys that hold a quantization, and keys next to them that change bytes."""
+    affine = {"group_size": 64, "bits": 4}
+    both = {**LLAMA, "quantization": affine, "quantization_config": affine}
+    assert archspec.load(both).params_bytes() == total("dense", mlx, NORMS) + 2 * mlx(512, 256)
+    refused: list[dict[str, Any]] = [
+        {**LLAMA, "quantization": affine, "quantization_config": {"group_size": 64, "bits": 8}},
+        {**LLAMA, "quantization": {"bits": 4, "mode": "mxfp4"}},
+        {**LLAMA, "quantization": {"bits": 4, "other": 3}},
+        {**LLAMA, "quantization_config": "fp8"},
+        {**LLAMA, "compression_config": {"config_groups": {}}},
+        {**LLAMA, "expert_dtype": "fp4", "quantization_config": {"quant_method": "fp8"}},
+        {**LLAMA, "vision_config": {"quantization_config": {"quant_method": "fp8"}}},
+        {**LLAMA, "load_in_4bit": True},
+        {**LLAMA, "quant_config": {"bits": 4}},
+    ]
+    for config in refused:
+        for one in (config, {key: value for key, value in config.items() if key != "dtype"}):
+            assert archspec.load(one).counts().bytes is None, one
+            assert archspec.load(one).weights("bf16").bytes == 2 * archspec.load(one).params
+            with pytest.raises(ArchspecError):
+                archspec.load(one).params_bytes()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"weights": {"num_bits": 8, "type": "float", "group_size": 16}},
+        {"weights": {"num_bits": 4, "type": "int", "group_size": 16}},
+        {"weights": {"num_bits": 4, "type": "float", "group_size": 32}},
+        {"weights": {"num_bits": 4, "type": "float", "group_size": 16}, "targets": ["Embedding"]},
+        {"targets": ["Linear"]},
+        "Linear",
+    ],
+)
+def test_groups_of_modelopt_agree_with_its_algorithm_or_are_refused(changed: Any) -> None:
+    stated = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
+    weights = {"dynamic": False, "num_bits": 4, "type": "float", "group_size": 16}
+    same = {"weights": weights, "targets": ["Linear"]}
+    plain = archspec.load({**LLAMA, "quantization_config": stated}).params_bytes()
+    groups = {**stated, "config_groups": {"group_0": same}}
+    assert archspec.load({**LLAMA, "quantization_config": groups}).params_bytes() == plain
+    other = archspec.load({**LLAMA, "quantization_config": {**stated, "config_groups": {"group_0": changed}}})
+    assert other.counts().bytes is None
+    with pytest.raises(ArchspecError, match="config_groups"):
+        other.params_bytes()
+
+
+def test_an_empty_quantization_is_ignored() -> None:
+    empty = archspec.load({**LLAMA, "quantization_config": {}})
+    assert empty.notes == archspec.load(LLAMA).notes
+    assert empty.params_bytes() == 2 * empty.params
+
+
+def test_modules_that_mlx_quantizes_in_another_way() -> None:
+    affine: dict[str, Any] = {"group_size": 64, "bits": 4, "lm_head": False}
+    affine["model.embed_tokens"] = {"group_size": 64, "bits": 8}
+    found = archspec.load({**LLAMA, "quantization": affine}).params_bytes()
+    assert found == total("dense", mlx, NORMS) + 2 * TABLE + (TABLE + TABLE // 64 * 4)
+
+
+def test_bytes_of_quantized_weights_are_refused_where_they_are_not_counted() -> None:
+    config = {**LLAMA, "quantization_config": {"load_in_4bit": True}}
+    with pytest.raises(ArchspecError, match="not supported in sweeps"):
+        archspec.sweep(config, set={"num_hidden_layers": [1, 2]}, columns="bytes")
+    with pytest.raises(ArchspecError, match="not supported in solve"):
+        archspec.solve(config, ["num_hidden_layers"], bytes="1MB")
+    assert archspec.sweep(config, set={"num_hidden_layers": [1, 2]}, columns="bytes", dtype="bf16")
+    assert archspec.solve(config, ["num_hidden_layers"], bytes="8MB", dtype="bf16")
+
+
+def test_training_a_quantized_base_is_refused(capsys: Captured) -> None:
+    file = str(CASES / "gpt-neox-20b-4bit.json")
+    assert main(["memory", file, "--train"]) == 2
+    printed = capsys.readouterr()
+    assert "trained through adapters" in printed.err and "^^^" in printed.err and not printed.out
+    assert main(["memory", file, "--train", "--set", "quantization_config=null", "--tokens", "8"]) == 0
+    note = capsys.readouterr().out.splitlines()[-1]
+    assert "gelu_fast" in note and "{" not in note
+    mlx_file = str(CASES / "mlx-qwen3-8b-4bit-quantization-only.json")
+    assert main(["memory", mlx_file, "--train"]) == 2
+    assert "--set quantization=null" in capsys.readouterr().err
+    assert main(["memory", mlx_file, "--train", "--set", "quantization=null", "--tokens", "8"]) == 0
+    assert main(["memory", str(CASES / NVIDIA), "--train"]) == 2
+    assert "hf_quant_config.json" in capsys.readouterr().err
+
+
+def test_a_quantized_cache_is_noted(capsys: Captured) -> None:
+    folder = str(CASES / NVIDIA)
+    assert main(["cache", folder, "--tokens", "8"]) == 0
+    assert "kv_cache_quant_algo stores the KV cache in FP8" in capsys.readouterr().out
+    assert main(["cache", folder, "--tokens", "8", "--dtype", "fp8"]) == 0
+    assert "note" not in capsys.readouterr().out
+
+
+def test_every_report_notes_an_assumed_dtype(capsys: Captured) -> None:
+    """A dtype in the config or from the option removes the note."""
+    bare = {key: value for key, value in LLAMA.items() if key != "dtype"}
+    model, stated, grid = archspec.load(bare), archspec.load(LLAMA), {"num_hidden_layers": [1, 2]}
+    quantized = archspec.load({**bare, "quantization_config": {"load_in_4bit": True}})
+    fixed = quantized.at(dtype="bfloat16").counts()
+    noted = [
+        *(model.memory(tokens=8), model.cache(tokens=8), archspec.table([bare], columns="params,bytes")),
+        *(archspec.sweep(bare, set=grid, columns=one) for one in ("bytes", "cache_bytes")),
+        archspec.solve(bare, ["num_hidden_layers"], bytes="8MB"),
+    ]
+    silent = [
+        *(stated.memory(tokens=8), stated.cache(tokens=8), model.memory(tokens=8, dtype="bf16"), fixed),
+        *(archspec.table([bare], columns="params"), archspec.sweep(bare, set=grid, columns="params")),
+    ]
+    assert all(any("no dtype" in note for note in one.notes) for one in noted)
+    assert not any("no dtype" in note for one in silent for note in one.notes)
+    assert "--dtype" in model.memory(tokens=8).notes[0] and fixed.dtype == "bfloat16"
+    assert any("--set dtype=bfloat16" in note for note in quantized.counts().notes)
 
 
 @pytest.mark.parametrize(("key", "value"), QUANTIZATIONS, ids=lambda one: str(one)[:60])
@@ -84,3 +279,26 @@ def test_every_key_that_transformers_writes_is_known() -> None:
         given = {key: getattr(value, "value", value) for key, value in given.items()}
         found = archspec.load({**LLAMA, "quantization_config": given}).weights()
         assert found.table[0].elements == 2 * (2 * 256 * 256 + 2 * 128 * 256 + 3 * 256 * 384)
+
+
+@pytest.mark.reference
+def test_deepseek_v4_is_what_transformers_makes() -> None:
+    """A narrow copy with experts in fp4 and fp8, with both formats of scales."""
+    import torch
+    import transformers
+    from transformers.integrations.finegrained_fp8 import replace_with_fp8_linear
+    from transformers.quantizers.base import HfQuantizer
+
+    raw = json.loads((CASES / "deepseek-ai--DeepSeek-V4-Flash.json").read_text(encoding="utf-8"))
+    for dtype in ("fp4", "fp8"):
+        for scale in ("ue8m0", "float"):
+            raw |= {"n_routed_experts": 8, "moe_intermediate_size": 192, "vocab_size": 64}
+            raw["expert_dtype"] = dtype
+            raw["quantization_config"] = {**raw["quantization_config"], "scale_fmt": scale}
+            config = transformers.AutoConfig.for_model(**raw)
+            with torch.device("meta"):
+                model = transformers.DeepseekV4ForCausalLM(config).to(torch.bfloat16)
+            left = HfQuantizer.get_modules_to_not_convert(model, None, model._keep_in_fp32_modules)
+            quantization = transformers.FineGrainedFP8Config.from_dict(config.quantization_config)
+            replace_with_fp8_linear(model, left, quantization)
+            assert archspec.load(raw).params_bytes() == sum(one.nbytes for one in model.parameters())
