@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
 
 from archspec.errors import Source, SpecError
 from archspec.language.yaml_reader import Node, compact, parse, text_of
@@ -21,7 +21,7 @@ COMPILED = "specs.json"
 NOTATION = "notation.yaml"
 CONTRACTIONS = "contractions.yaml"
 NOT_SPECS = {NOTATION, CONTRACTIONS}  # YAML files next to the specs
-Index = dict[str, Any]  # path without .yaml -> [architectures, needed files, checksum]
+Index = Mapping[str, Any]  # path without .yaml -> [architectures, needed files, checksum]
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_\-]+(?:[./][A-Za-z0-9_\-]+)*$")
 _SPECS = b',\n"specs": {\n'
@@ -39,7 +39,7 @@ def folder() -> str:
 class Compiled:
     """The compiled file of a directory of specs; empty if it is missing.
 
-    ``alone``: the directory lacks YAML files, so that this file stands for them.
+    ``alone``: the directory lacks YAML files, so that this file replaces them.
     """
 
     def __init__(self, directory: str) -> None:
@@ -51,19 +51,18 @@ class Compiled:
         except OSError:
             self._content = b""
         self._specs = self._content.find(_SPECS)
-        self._index: Index = {}
 
-    def index(self) -> Index:
-        """Return the index of the specs."""
-        if not self._index and self._content:
-            self._index = json.loads(self._content[: self._specs] + b"}")["index"]
-        return self._index
+    @cached_property
+    def index(self) -> dict[str, Any]:
+        """Return the line of each spec in the index, by its path."""
+        lines = json.loads(self._content[: self._specs] + b"}")["index"] if self._content else {}
+        return {_path(self.directory, name): line for name, line in lines.items()}
 
-    def paths(self) -> list[str]:
-        """Return the YAML files that this file stands for."""
-        return [_path(self.directory, name) for name in self.index()] if self.alone else []
+    def is_current(self) -> bool:
+        """Return True if every YAML file has the compiled text, by the checksums in the index."""
+        return self.alone or all(_checksum(path) == line[2] for path, line in self.index.items())
 
-    def stands_for(self, path: str) -> bool:
+    def has(self, path: str) -> bool:
         """Return True for a YAML file that is only here."""
         return self.alone and bool(self._line(path))
 
@@ -82,14 +81,10 @@ class Compiled:
         source = Source(shown_path(path), text)
         return source, None if tree is None else parse(source, tree)
 
-    def changed(self, paths: Iterable[str]) -> set[str]:
-        """Return the files whose text is not the compiled one, by the checksums in the index."""
-        index = self.index()
-        return {path for path in paths if not self.alone and index[self._name(path)][2] != _checksum(path)}
-
     def _line(self, path: str) -> bytes:
         """Return the JSON of one file; nothing if it is not here. The lines are sorted by name."""
-        key = f'"{self._name(path)}": '.encode()
+        name = path.removeprefix(self.directory + os.sep).replace(os.sep, "/").removesuffix(".yaml")
+        key = f'"{name}": '.encode()
         low, high = self._specs + len(_SPECS), len(self._content)
         while low < high:
             start = self._content.rfind(b"\n", low - 1, (low + high) // 2) + 1
@@ -99,10 +94,6 @@ class Compiled:
                 return line[len(key) :].rstrip(b",")
             low, high = (end + 1, high) if line < key else (low, start)
         return b""
-
-    def _name(self, path: str) -> str:
-        inside = path.removeprefix(self.directory + os.sep)
-        return inside.replace(os.sep, "/").removesuffix(".yaml") if inside != path else ""
 
 
 def _path(directory: str, name: str) -> str:
@@ -139,11 +130,6 @@ def compiled_text(directory: str, index: Index) -> str:
     return parts.format(",\n".join(entries), ",\n".join(rows))
 
 
-def is_file(path: str) -> bool:
-    """Return True for a file of specs that :func:`read` can read."""
-    return os.path.isfile(path) or compiled().stands_for(path)
-
-
 def read(path: str) -> tuple[Source, Node | None]:
     """Return a YAML file, and its document if that is compiled.
 
@@ -152,11 +138,12 @@ def read(path: str) -> tuple[Source, Node | None]:
     return compiled().read(path)
 
 
-def listed(folders: Sequence[str]) -> dict[str, str]:
+def spec_files(folders: Iterable[str]) -> dict[str, str]:
     """Return the path of each spec in some directories, by name; the first directory that has a name wins."""
+    shipped = compiled().index if compiled().alone else ()
     found: dict[str, str] = {}
     for one in folders:
-        paths = [path for path in compiled().paths() if os.path.dirname(path) == one]
+        paths = [path for path in shipped if os.path.dirname(path) == one]
         if os.path.isdir(one):
             paths += sorted(entry.path for entry in os.scandir(one) if entry.is_file())
         for path in paths:
@@ -166,15 +153,16 @@ def listed(folders: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def first(name: str, folders: Iterable[str]) -> str:
-    """Return the path of a spec in the first directory that has one, or an empty text."""
-    paths = (os.path.join(folder, name + ".yaml") for folder in folders if _SAFE_PATH.match(name))
-    return next(filter(is_file, paths), "")
+def find_file(name: str, folders: Iterable[str]) -> str:
+    """Return the path of a file of specs in the first directory that has it, or an empty text."""
+    paths = (os.path.join(one, name + ".yaml") for one in folders if _SAFE_PATH.match(name))
+    return next((path for path in paths if os.path.isfile(path) or compiled().has(path)), "")
 
 
-def spec_file(model_type: str, folders: Iterable[str]) -> str:
+def find_spec(model_type: str, folders: Iterable[str]) -> str:
     """Return the path of a model type's spec in the first directory that has one, or an empty text."""
-    return "" if "/" in model_type or f"{model_type}.yaml" in NOT_SPECS else first(model_type, folders)
+    is_type = "/" not in model_type and f"{model_type}.yaml" not in NOT_SPECS
+    return find_file(model_type, folders) if is_type else ""
 
 
 def shown_path(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The index of specs, the record of their costs, and digests of the keys that counts depend on.
+"""The index entries of specs, the record of their costs, and digests of the keys that counts depend on.
 
 `python -m tools.release` writes the index into the compiled specs, `archspec verify --costs --coverage`
 writes costs.json.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 from archspec.errors import ArchspecError
 from archspec.language.yaml_reader import Node, Scalar, Sequence, parse
-from archspec.specs.files import Index, compiled, folder, read
+from archspec.specs.files import read
 from archspec.specs.records import UNCOUNTED, Spec, model_types
 from archspec.typing_light import Any, NamedTuple
 
@@ -30,7 +30,20 @@ class Entry(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
-Entries = Mapping[str, Entry]
+def entry_of(spec: Spec) -> Entry:
+    """Return the index entry of a parsed file."""
+    needs = {one.rpartition("/")[2] for one in (spec.extends, *spec.uses) if one}
+    calls = (field.sub_config for field in spec.fields.values())
+    needs |= {model_type for call in calls if call for model_type in model_types(call)}
+    return Entry(spec.architectures, tuple(sorted(needs)))
+
+
+def dependents(names: set[str], found: Mapping[str, Entry]) -> set[str]:
+    """Return some files and all that extend, use or contain them, directly or through others."""
+    within = set(names)
+    while more := {name for name, entry in found.items() if within.intersection(entry.needs)} - within:
+        within |= more
+    return within
 
 
 class CostRecord(NamedTuple):
@@ -57,8 +70,8 @@ class CostRecord(NamedTuple):
 
     def activations_gap(self, architecture: str, kind: str) -> str | None:
         """Return why a class's activations in a kind of training are not reported; None if they are."""
-        exact = self.activations.get(kind, ())
-        return None if architecture in exact else self.gap(architecture) or _UNVALIDATED
+        is_exact = architecture in self.activations.get(kind, ())
+        return None if is_exact else self.gap(architecture) or _UNVALIDATED
 
     def held(self, architecture: str) -> tuple[str, ...]:
         """Return which of `archspec.costs.forward.HELD` are validated for a class."""
@@ -66,7 +79,7 @@ class CostRecord(NamedTuple):
 
 
 def recorded_costs(path: str) -> dict[str, CostRecord]:
-    """Return what a file records of costs, by model type; nothing if it is missing."""
+    """Return the costs records of a file, by model type; nothing if it is missing."""
     if not os.path.isfile(path):
         return {}
     with open(path, encoding="utf-8") as file:
@@ -77,45 +90,8 @@ def recorded_costs(path: str) -> dict[str, CostRecord]:
     }
 
 
-def entries(
-    files: Mapping[str, str], load: Callable[[str], Spec], index: Index | None = None
-) -> dict[str, Entry]:
-    """Return the entry of each file, by model type or name of a shared part, as the files are now.
-
-    Entries of the compiled index, or another ``index``, are used while their files, and the files that these
-    need, are unchanged. ``files`` has the path of each name; ``load`` parses one.
-    """
-    lines = compiled().index() if index is None else index
-    known = {name.rpartition("/")[2]: Entry(*map(tuple, line[:2])) for name, line in lines.items()}
-    start = folder() + os.sep
-    indexed = {name: path for name, path in files.items() if name in known and path.startswith(start)}
-    changed = compiled().changed(indexed.values())
-    other = {name for name, path in files.items() if name not in indexed or path in changed}
-    for name in dependents(other, known) & files.keys():
-        try:
-            known[name] = _entry(load(files[name]))
-        except ArchspecError:  # not well formed: keep the old entry
-            known.setdefault(name, Entry())
-    return {name: known[name] for name in files}
-
-
-def _entry(spec: Spec) -> Entry:
-    needs = {one.rpartition("/")[2] for one in (spec.extends, *spec.uses) if one}
-    calls = (field.sub_config for field in spec.fields.values())
-    needs |= {model_type for call in calls if call for model_type in model_types(call)}
-    return Entry(spec.architectures, tuple(sorted(needs)))
-
-
-def dependents(names: set[str], found: Entries) -> set[str]:
-    """Return some files and all that extend, use or contain them, directly or through others."""
-    within = set(names)
-    while more := {name for name, entry in found.items() if within.intersection(entry.needs)} - within:
-        within |= more
-    return within
-
-
 def whole_digests(
-    found: Entries, files: Mapping[str, str], texts: Mapping[str, str] | None = None
+    found: Mapping[str, Entry], files: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Return a digest of the keys that counts and costs depend on, in each file and all that it needs.
 
@@ -136,7 +112,6 @@ def whole_digests(
 
 
 def _counted_content(path: str) -> str:
-    """Return the keys of a spec that counts and costs depend on, as text; nothing for a wrong file."""
     try:
         source, document = read(path)
         found = plain(document or parse(source))

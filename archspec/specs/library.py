@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from archspec.errors import (
@@ -14,7 +14,16 @@ from archspec.errors import (
     UnknownArchitectureError,
     did_you_mean,
 )
-from archspec.specs.files import CONTRACTIONS, first, folder, is_file, listed, read, shown_path, spec_file
+from archspec.specs.files import (
+    CONTRACTIONS,
+    compiled,
+    find_file,
+    find_spec,
+    folder,
+    read,
+    shown_path,
+    spec_files,
+)
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec, camel_case
 from archspec.typing_light import TYPE_CHECKING
@@ -37,10 +46,9 @@ class Library:
 
     def __init__(self, *folders: str, beyond: Callable[[], Sequence[str]] | None = None) -> None:
         self.folders, self.beyond = folders, beyond
-        self._base: Library | None = None
-        self._specs: dict[str, Spec] = {}
+        self._specs: dict[str, Spec] = {}  # by model type
         self._parsed: dict[str, Spec] = {}  # by file: what several specs extend or use is parsed once
-        self._index: dict[str, tuple[str, ...]] = {}
+        self._index: dict[str, list[str]] = {}
         self._entries: dict[str, Entry] = {}  # those that the index was made of
         self._contractions: dict[str, Contraction] = {}
         self._costs: dict[str, dict[str, CostRecord]] = {}  # folder -> its records, by model type
@@ -53,15 +61,15 @@ class Library:
 
     def model_types(self) -> list[str]:
         """Return every model type that has a spec, sorted."""
-        return sorted(listed(self.folders))
+        return sorted(spec_files(self.folders))
 
     def has(self, model_type: str) -> bool:
         """Return True if a model type has a spec."""
-        return bool(spec_file(model_type, self.folders)) or (self.widen() and self.has(model_type))
+        return bool(find_spec(model_type, self.folders)) or (self.widen() and self.has(model_type))
 
     def hidden(self, model_type: str) -> list[str]:
         """Return the files of a model type: the one that is used, then those that it hides."""
-        return [shown_path(path) for one in self.folders if (path := spec_file(model_type, [one]))]
+        return [shown_path(path) for one in self.folders if (path := find_spec(model_type, [one]))]
 
     def widen(self) -> bool:
         """Add the directories that are searched last; return True if there are any."""
@@ -73,89 +81,83 @@ class Library:
 
     def files(self) -> dict[str, str]:
         """Return the path of each file, by model type or name of a shared part."""
-        return listed([*self.folders, *_shared(self.folders)])
+        return spec_files(_with_shared(self.folders))
 
     def load(self, model_type: str) -> Spec:
         """Return the spec of a model type.
 
         Errors: :class:`UnknownArchitectureError` for a model type without a spec,
-        :class:`SpecError` for a file that is wrong.
+        :class:`SpecError` for an invalid file.
         """
         if model_type not in self._specs:
-            if self._base:
-                spec = self._base.load(model_type)._replace(library=self)
-            elif self.has(model_type):
-                spec = self._read(spec_file(model_type, self.folders), (), self._parsed)
-            else:
+            if not self.has(model_type):
                 help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
                 raise UnknownArchitectureError(f"unknown model type {model_type!r}", help=help_)
-            self._specs[model_type] = spec
+            self._specs[model_type] = self._read(find_spec(model_type, self.folders), (), self._parsed)
         return self._specs[model_type]
 
     def load_file(self, path: str) -> Spec:
         """Return the spec in a user's file; specs that it names may be in the same directory."""
         return self._read(path, (), {})
 
-    def with_spec(self, spec: Spec) -> Library:
-        """Return this library with another spec for one model type, which the other specs find."""
-        other = Library(*self.folders, beyond=self.beyond)
-        other._base = self
-        other._specs[spec.model_type] = spec._replace(library=other)
-        return other
-
     def contractions(self) -> dict[str, Contraction]:
         """Return the products that `ops:` may name."""
         from archspec.specs.module_parser import contractions
 
         if not self._contractions:
-            paths = (os.path.join(one, CONTRACTIONS) for one in self.folders)
-            self._contractions = contractions(*read(next(filter(is_file, paths))))
+            name = CONTRACTIONS.removesuffix(".yaml")
+            self._contractions = contractions(*read(find_file(name, self.folders)))
         return self._contractions
 
     def costs(self, model_type: str) -> CostRecord:
         """Return the record of the costs of a model type's classes, from the directory of its spec."""
         from archspec.specs.index import CostRecord, recorded_costs
 
-        directory = os.path.dirname(spec_file(model_type, self.folders))
+        directory = os.path.dirname(find_spec(model_type, self.folders))
         if directory not in self._costs:
             self._costs[directory] = recorded_costs(os.path.join(directory, COSTS))
         return self._costs[directory].get(model_type, CostRecord())
 
     def entries(self, from_scratch: bool = False) -> dict[str, Entry]:
-        """Return the index entry of each file; with ``from_scratch`` every file is parsed."""
-        from archspec.specs.index import entries
+        """Return the index entry of each file.
 
+        Files are parsed unless they are in the compiled index and every YAML file has the compiled text; with
+        ``from_scratch`` all are.
+        """
+        from archspec.specs.index import Entry, entry_of
+
+        is_compiled = not from_scratch and compiled().is_current()
+        index = compiled().index if is_compiled else {}
         parsed: dict[str, Spec] = {}  # of the files as they are now
-        self.unread = []
-
-        def load(path: str) -> Spec:
+        found, self.unread = dict[str, Entry](), []
+        for name, path in self.files().items():
+            if path in index:
+                found[name] = Entry(*map(tuple, index[path][:2]))
+                continue
             try:
-                return self._read(path, (), parsed)
+                found[name] = entry_of(self._read(path, (), parsed))
             except ArchspecError as error:
-                self.unread += error.problems
-                raise
-
-        return entries(self.files(), load, {} if from_scratch else None)
+                found[name] = Entry()
+                self.unread += [problem for problem in error.problems if problem not in self.unread]
+        return found
 
     def catalogue(self) -> dict[str, tuple[str, ...]]:
         """Return the architectures of each model type, the base model first."""
         found = self.entries()
         return {model_type: found[model_type].architectures for model_type in self.model_types()}
 
-    def index(self) -> dict[str, tuple[str, ...]]:
+    def index(self) -> dict[str, list[str]]:
         """Return the model types of each architecture."""
         if not self._index:
-            found: dict[str, list[str]] = {}
             self._entries = self.entries()
             for model_type in self.model_types():
                 for name in self._entries[model_type].architectures:
-                    found.setdefault(name, []).append(model_type)
-            self._index = {name: tuple(types) for name, types in found.items()}
+                    self._index.setdefault(name, []).append(model_type)
         return self._index
 
-    def types_of(self, architecture: str) -> tuple[str, ...]:
+    def types_of(self, architecture: str) -> list[str]:
         """Return the model types that have an architecture."""
-        found = self.index().get(architecture, ())
+        found = self.index().get(architecture, [])
         return self.types_of(architecture) if not found and self.widen() else found
 
     def named(self, name: str) -> tuple[str, str | None]:
@@ -163,11 +165,8 @@ class Library:
 
         Errors: :class:`UnknownArchitectureError` for a name of neither.
         """
-        if spec_file(name, self.folders):
-            return name, None
-        if name not in self.index() and self.widen():
-            return self.named(name)
-        return self.model_type_of(name), name
+        is_type = find_spec(name, self.folders) or (not self.types_of(name) and self.has(name))
+        return (name, None) if is_type else (self.model_type_of(name), name)
 
     def model_type_of(self, architecture: str) -> str:
         """Return the model type of an architecture.
@@ -182,10 +181,8 @@ class Library:
             help_ = did_you_mean(architecture, [*self.index(), *self.model_types()]) or LIST_HELP
             missing = Problem(f"unknown architecture {architecture!r}", help=help_)
             raise UnknownArchitectureError([missing, *self.unread])
-        by_folder = ([name for name in types if spec_file(name, [one])] for one in self.folders)
+        by_folder = ([name for name in types if find_spec(name, [one])] for one in self.folders)
         candidates = next(filter(None, by_folder))
-        if len(candidates) == 1:
-            return candidates[0]
         found, lower = self._entries, architecture.lower()
         named = [name for name in candidates if lower.startswith(camel_case(name).lower())]
         needed = [name for name in candidates if all(name in (one, *found[one].needs) for one in candidates)]
@@ -195,10 +192,7 @@ class Library:
         return max(named, key=len) if named else needed[0]
 
     def _read(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
-        """Return the spec of a file, which is ``parsed`` once.
-
-        ``trail`` are the files that extend or use it: a circle is refused.
-        """
+        """Return the spec of a file, parsed once; ``trail`` are the files that extend or use it."""
 
         def load(name: str, place: Place) -> Spec:
             found = self._find(name, path)
@@ -220,15 +214,14 @@ class Library:
         home = os.path.dirname(path)
         home = os.path.dirname(home) if os.path.basename(home) == "shared" else home
         own = os.path.abspath(path)
-        every = (home, *_shared([home]), *self.folders, *_shared(self.folders))
-        found = first(
-            name, [one for one in every if os.path.abspath(os.path.join(one, f"{name}.yaml")) != own]
-        )
+        every = [*_with_shared([home]), *_with_shared(self.folders)]
+        others = (one for one in every if os.path.abspath(os.path.join(one, f"{name}.yaml")) != own)
+        found = find_file(name, others)
         return self._find(name, path) if not found and self.widen() else found
 
 
-def _shared(folders: Iterable[str]) -> list[str]:
-    return [os.path.join(path, "shared") for path in folders]
+def _with_shared(folders: Sequence[str]) -> list[str]:
+    return [*folders, *(os.path.join(path, "shared") for path in folders)]
 
 
 @cache

@@ -9,6 +9,7 @@ import pytest
 
 from archspec.errors import ArchspecError
 from archspec.specs import files, index
+from archspec.specs import library as specs_library
 from archspec.specs.library import Library, shipped
 from tools.release import compiled_specs, main
 
@@ -40,21 +41,20 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
         (tmp_path / "formulas" / f"{name}.yaml").write_text(text)
     library = Library(str(tmp_path / "formulas"))
     monkeypatch.setattr(files, "folder", lambda: library.folder)
-    monkeypatch.setattr(index, "folder", lambda: library.folder)
     Path(library.folder, files.COMPILED).write_text(compiled_specs(library))
     use_compiled(files.Compiled(library.folder), monkeypatch)
     return library
 
 
 def use_compiled(compiled: files.Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (files, index):
+    for module in (files, specs_library):
         monkeypatch.setattr(module, "compiled", lambda: compiled)
 
 
 def test_a_compiled_file_is_read_without_pyyaml(own: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("archspec.specs.parser.parse_yaml", None)
     assert own.load("child").architectures == ("ChildModel",)
-    assert own.index()["ParentModel"] == ("parent",)
+    assert own.index()["ParentModel"] == ["parent"]
 
 
 def test_a_changed_file_is_read_from_yaml(own: Library) -> None:
@@ -83,10 +83,11 @@ def test_a_compiled_file_stands_for_missing_yaml_files(own: Library, monkeypatch
         files.read(str(Path(own.folder, "absent.yaml")))
 
 
-def test_an_invalid_file_keeps_its_old_entry(own: Library) -> None:
-    Path(own.folder, "parent.yaml").write_text("model_type: parent\narchitectures: [\n")
-    assert own.catalogue()["parent"] == ("ParentModel",)
+def test_an_invalid_file_is_reported_once(own: Library) -> None:
     assert index.dependents({"parent"}, own.entries()) == {"parent", "child", "whole"}
+    Path(own.folder, "parent.yaml").write_text("model_type: parent\narchitectures: [\n")
+    assert own.catalogue()["parent"] == own.catalogue()["child"] == ()
+    assert own.catalogue()["whole"] == ("WholeModel",) and len(own.unread) == 1
     with pytest.raises(ArchspecError, match=r"parent.yaml:3:1: not YAML"):
         compiled_specs(own)
 

@@ -41,14 +41,6 @@ def test_sub_configs_are_found_where_the_spec_is(library: Library) -> None:
         shipped().load("whole")
 
 
-def test_another_spec_of_a_part_is_read_within_other_parts(library: Library, tmp_path: Path) -> None:
-    other = tmp_path / "other.yaml"
-    other.write_text("model_type: inner\nconfig:\n  width: 5\n")
-    changed = library.with_spec(library.load_file(str(other)))
-    assert (width(changed.load("whole")), width(library.load("whole"))) == (5, 3)
-    assert changed.load("inner").library is changed
-
-
 def test_a_folder_before_the_library_has_parts_of_its_own(library: Library, tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "inner.yaml").write_text("model_type: inner\nconfig:\n  width: 7\n")
