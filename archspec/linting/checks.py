@@ -28,8 +28,7 @@ from archspec.render import notation
 from archspec.specs.files import CONTRACTIONS, NOT_SPECS, NOTATION, read
 from archspec.specs.library import Library, shipped
 from archspec.specs.module_parser import contractions
-from archspec.specs.records import OPTIONS, TYPES, Module, Spec, SpecLibrary, runs_of
-from archspec.specs.references import output_paths
+from archspec.specs.records import OPTIONS, TYPES, Module, Spec, SpecLibrary, output_paths, runs_of
 from archspec.tree.builder import Builder
 from archspec.tree.runnable import read_by_conditions
 from archspec.tree.tensors import tensors

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.language.expression import Expression, callee, text_of
 from archspec.language.operations import FUNCTIONS
-from archspec.specs.records import AUTO, AXES, OPTIONS, TRAINING, Field, Module, Spec
-from archspec.specs.references import module_expressions, reachable
+from archspec.specs.records import AUTO, AXES, OPTIONS, TRAINING, Field, Module, Spec, module_expressions
+from archspec.specs.references import reachable
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import auto_class
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from archspec.errors import Problem, SpecError, did_you_mean
 from archspec.language.expression import Expression, callee, names
-from archspec.specs.records import OWN_KEYS, Body, Module, Spec, cost_expressions, leaves
+from archspec.specs.records import OWN_KEYS, Body, Module, Spec, module_expressions
 from archspec.specs.torch_layers import LEAVES
 from archspec.typing_light import NoReturn
 
@@ -41,9 +41,8 @@ def inherit(parent: Spec, spec: Spec) -> Spec:
     architectures = tuple(spec.renames.get(name, name) for name in parent.architectures)
     if parent.model_type == spec.model_type:  # another directory's spec of the same models
         spec = spec._replace(**{key: getattr(parent, key) for key in OWN_KEYS})
-    return spec._replace(
-        architectures=architectures, require=parent.require, flat=parent.flat, notes=parent.notes
-    )
+    kept = {key: getattr(parent, key) for key in ("require", "flat", "notes")}
+    return spec._replace(architectures=architectures, **kept)
 
 
 def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
@@ -59,68 +58,65 @@ def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
     return module._replace(body=body, ties=ties)
 
 
-class Inheritance:
-    """The modules of one file with their bases merged in.
+def merge_base(
+    module: Module, own: Mapping[str, Module], inherited: Spec, trail: tuple[str, ...] = ()
+) -> Module:
+    """Return a module with its base merged in.
 
-    ``inherited`` has the modules of parents and used specs, also those that the file overrides: a base with
-    the name of the module itself is the parent's.
+    ``own`` are the modules of its file. ``inherited`` has those of parents and used specs, also those that
+    the file replaces: a base with the name of the module itself is the parent's.
+
+    Errors: :class:`SpecError` for a base that does not fit.
     """
+    call = module.extends
+    if call is None or not isinstance(module.body, dict):
+        return module
+    if module.name in trail:
+        _fail(module, call, f"{module.name} extends itself", "break the circle")
+    if _is_layer(call.tree):
+        return module._replace(layer=call, extends=None)
+    base = _base(module, call, own, inherited, (*trail, module.name))
+    assert isinstance(base.body, dict)
+    body = {**base.body, **module.body}
+    has_cache = module.cache != {} or module.returned
+    merged = module._replace(
+        body=body,
+        where={**{n: v for n, v in base.where.items() if n not in module.parameters}, **module.where},
+        require=(*base.require, *module.require),
+        ties=tuple({tie.target: tie for tie in (*base.ties, *module.ties)}.values()),
+        layer=base.layer,
+        output_embeddings=module.output_embeddings or base.output_embeddings,
+        runs={**{name: runs for name, runs in base.runs.items() if _is_built(body.get(name))}, **module.runs},
+        ops=module.ops or base.ops,
+        cache=module.cache if has_cache else base.cache,
+        returned=module.returned or (base.returned and not has_cache),
+        saves={**base.saves, **module.saves},
+        extends=None,
+    )
+    needed = _used_names(merged) | module.where.keys()  # names that only a replaced attribute used go
+    return merged._replace(where={name: v for name, v in merged.where.items() if name in needed})
 
-    def __init__(self, own: Mapping[str, Module], bases: Mapping[str, Expression], inherited: Spec) -> None:
-        self.own, self.bases, self.inherited = own, bases, inherited
 
-    def merge(self, module: Module, trail: tuple[str, ...] = ()) -> Module:
-        """Return a module with its bases. Errors: :class:`SpecError` for a base that does not fit."""
-        call = self.bases.get(module.name)
-        if call is None or not isinstance(module.body, dict):
-            return module
-        if module.name in trail:
-            _fail(module, call, f"{module.name} extends itself", "break the circle")
-        if _is_layer(call.tree):
-            return module._replace(layer=call)
-        base = self._base(module, call, (*trail, module.name))
-        assert isinstance(base.body, dict)
-        body = {**base.body, **module.body}
-        runs = {name: runs for name, runs in base.runs.items() if _is_built(body.get(name))}
-        where = {name: value for name, value in base.where.items() if name not in module.parameters}
-        ties = {tie.target: tie for tie in (*base.ties, *module.ties)}
-        has_cache = module.cache != {} or module.returned
-        merged = module._replace(
-            body=body,
-            where={**where, **module.where},
-            require=(*base.require, *module.require),
-            ties=tuple(ties.values()),
-            layer=base.layer,
-            output_embeddings=module.output_embeddings or base.output_embeddings,
-            runs={**runs, **module.runs},
-            ops=module.ops or base.ops,
-            cache=module.cache if has_cache else base.cache,
-            returned=module.returned or (base.returned and not has_cache),
-            saves={**base.saves, **module.saves},
-        )
-        needed = _used_names(merged) | module.where.keys()  # names that only a replaced attribute used go
-        return merged._replace(where={name: v for name, v in merged.where.items() if name in needed})
-
-    def _base(self, module: Module, call: Expression, trail: tuple[str, ...]) -> Module:
-        """Return the base that a call names, with its arguments as local names and a mapping as its body."""
-        name = callee(call.tree)
-        if not name:
-            _fail(module, call, f"{call.text} is not a call of a module", _HELP)
-        if name in self.own and name != module.name:
-            base: Module | None = self.merge(self.own[name], trail)
-        else:
-            base = self.inherited.module(name)
-        if base is None:
-            known = [*self.own, *self.inherited.modules, *self.inherited.renames]
-            _fail(module, call, f"{name} is not defined", did_you_mean(name, known) or _HELP)
-        where = _arguments(module, base, call)
-        if isinstance(base.body, Expression) and len(trail) < _DEEPEST:
-            inner = self._base(base, base.body, (*trail, base.name))
-            require = (*base.require, *inner.require)
-            base = inner._replace(where={**inner.where, **base.where}, require=require)
-        elif not isinstance(base.body, dict):
-            _fail(module, call, f"{base.name} is not a mapping of attributes", _HELP)
-        return base._replace(where={**base.where, **where})
+def _base(
+    module: Module, call: Expression, own: Mapping[str, Module], inherited: Spec, trail: tuple[str, ...]
+) -> Module:
+    """Return the base that a call names, with its arguments as local names and a mapping as its body."""
+    name = callee(call.tree)
+    if not name:
+        _fail(module, call, f"{call.text} is not a call of a module", _HELP)
+    is_own = name in own and name != module.name
+    base = merge_base(own[name], own, inherited, trail) if is_own else inherited.module(name)
+    if base is None:
+        known = [*own, *inherited.modules, *inherited.renames]
+        _fail(module, call, f"{name} is not defined", did_you_mean(name, known) or _HELP)
+    where = _arguments(module, base, call)
+    if isinstance(base.body, Expression) and len(trail) < _DEEPEST:
+        inner = _base(base, base.body, own, inherited, (*trail, base.name))
+        require = (*base.require, *inner.require)
+        base = inner._replace(where={**inner.where, **base.where}, require=require)
+    elif not isinstance(base.body, dict):
+        _fail(module, call, f"{base.name} is not a mapping of attributes", _HELP)
+    return base._replace(where={**base.where, **where})
 
 
 def _arguments(module: Module, base: Module, call: Expression) -> dict[str, Expression]:
@@ -129,22 +125,22 @@ def _arguments(module: Module, base: Module, call: Expression) -> dict[str, Expr
     assert isinstance(tree, ast.Call)
     help_ = f"parameters: {', '.join(base.parameters)}"
     given = dict(zip(base.parameters, tree.args, strict=False))
+    if len(tree.args) > len(base.parameters):
+        counts = f"takes {len(base.parameters)} arguments, {len(tree.args)} are given"
+        _fail(module, call, f"{base.name} {counts}", help_)
     for keyword in tree.keywords:
         if keyword.arg is None or keyword.arg not in base.parameters or keyword.arg in given:
             _fail(module, call, f"{keyword.arg or '**'} is not a parameter of {base.name}", help_)
         given[keyword.arg] = keyword.value
-    if len(tree.args) > len(base.parameters):
-        counts = f"takes {len(base.parameters)} arguments, {len(tree.args)} are given"
-        _fail(module, call, f"{base.name} {counts}", help_)
     where: dict[str, Expression] = {}
     for name, default in base.parameters.items():
-        node = given.get(name)
-        if node is None and default is None:
+        value = call._replace(tree=given[name]) if name in given else default
+        if value is None:
             _fail(module, call, f"{base.name} needs {name}", help_)
-        elif node is None and default is not None:
-            where[name] = default
-        elif node is not None and not (isinstance(node, ast.Name) and node.id == name):
-            where[name] = call._replace(tree=node)
+        if name not in given:
+            where[name] = value
+        elif not (isinstance(value.tree, ast.Name) and value.tree.id == name):
+            where[name] = value
             if name in module.parameters:
                 message = f"{name} is a parameter of {module.name}, and another one of {base.name}"
                 _fail(module, call, message, f"hand it on as {name}, or give it another name")
@@ -169,9 +165,8 @@ def _is_built(part: Body | None) -> bool:
 
 def _used_names(module: Module) -> set[str]:
     """Return the names that a module's attributes, conditions and ties read, through its local names."""
-    own = (module.layer, module.output_embeddings, *(tie.turns for tie in module.ties))
-    pending = [*leaves(module.body), *module.require, *(one for one in own if one is not None)]
-    pending += cost_expressions(module)
+    turns = (tie.turns for tie in module.ties if tie.turns is not None)
+    pending = [*module_expressions(module._replace(where={})), *turns]
     found: set[str] = set()
     while pending:
         for name in names(pending.pop().tree) - found:

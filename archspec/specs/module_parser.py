@@ -12,17 +12,16 @@ from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.part_reader import PartReader
 from archspec.specs.records import RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
 
-_TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
+_TIE = re.compile(r"((?:\{[^{}]*\}|[^\s{])*)\s*(.*)", re.DOTALL)
 _SIGNATURE = "write Name or Name(parameter, other=default)"
 Parameters = dict[str, Expression | None]
 
 
 class ModuleParser:
-    """Parses the modules of one file; ``bases`` are the calls that they extend."""
+    """Parses the modules of one file, without those that they extend."""
 
     def __init__(self, reader: PartReader, home: str) -> None:
         self.reader, self.home = reader, home
-        self.bases: dict[str, Expression] = {}
 
     def modules(self, mapping: Mapping, path: str) -> dict[str, Module]:
         """Return the modules under `modules:` or `architectures:`, by name."""
@@ -38,43 +37,40 @@ class ModuleParser:
 
     def _module(self, name: str, parameters: Parameters, node: Node, place: Place) -> Module:
         if not isinstance(node, Mapping):
-            return Module(name, parameters, self._part(node, name), {}, (), (), place, self.home)
-        reader = self.reader
-        own = {key: value for key, value in node.items.items() if key not in RESERVED}
-        body = self._part(Mapping(own, node.keys, node.place), name)
-        where = reader.named(reader.mapping(node, "where"), f"{name}.where")
-        base = node.items.get("extends")
-        if isinstance(base, Scalar):
-            if call := reader.expression(base, f"{name}.extends"):
-                self.bases[name] = call
-        elif base is not None:
-            help_ = "write Name() or Name(argument)"
-            reader.problem("extends is one call of a module", base.place, f"{name}.extends", help_)
-        require = reader.expressions(node, "require", f"{name}.")
-        ties = (*self._ties(node, "tied", name), *self._ties(node, "alias", name))
-        path, cache = node.items.get("output_embeddings"), node.items.get("cache")
-        output = reader.expression(path, f"{name}.output_embeddings") if isinstance(path, Scalar) else None
+            return Module(name, parameters, self._part(node, name), place, self.home)
+        reader, cache = self.reader, node.items.get("cache")
         word = cache.text if isinstance(cache, Scalar) and cache.text in ("none", "returned") else ""
-        shapes = {} if word else reader.shapes(reader.mapping(node, "cache"), f"{name}.cache")
+        own = {key: value for key, value in node.items.items() if key not in RESERVED}
+        single = ("extends", "output_embeddings")
+        calls = {
+            key: reader.expression(node.items[key], f"{name}.{key}") for key in single if key in node.items
+        }
         return Module(
-            *(name, parameters, body, where, require, ties, place, self.home, None, output),
+            name,
+            parameters,
+            self._part(node._replace(items=own), name),
+            place,
+            self.home,
+            where=reader.named(reader.mapping(node, "where"), f"{name}.where"),
+            require=reader.expressions(node, "require", f"{name}."),
+            ties=(*self._ties(node, "tied", name), *self._ties(node, "alias", name)),
+            **calls,
             runs=self._runs(reader.mapping(node, "runs"), f"{name}.runs"),
             ops=reader.expressions(node, "ops", f"{name}."),
-            cache=None if word == "none" else shapes,
+            cache=_cache(reader, node, name, word),
             saves=reader.named(reader.mapping(node, "saves"), f"{name}.saves"),
             returned=word == "returned",
         )
 
     def _runs(self, mapping: Mapping, path: str) -> dict[str, Runs]:
         """Return the number of tokens of each attribute, or the axes of a call inside it."""
-        found: dict[str, Runs] = dict(self.reader.named(mapping, path))
+        found: dict[str, Runs | None] = {}
         for key, value in mapping.items.items():
             if isinstance(value, Mapping):
-                found[key] = self.reader.named(value, f"{path}.{key}")
-                for axis in (axis for axis in value.items if axis not in RUNS):
-                    help_ = f"axes: {', '.join(RUNS)}"
-                    self.reader.problem(f"{axis} is not an axis of a call", value.keys[axis], path, help_)
-        return {key: found[key] for key in mapping.items if key in found}
+                found[key] = self.reader.named(self.reader.mapping(mapping, key, RUNS), f"{path}.{key}")
+            else:
+                found[key] = self.reader.expression(value, f"{path}.{key}")
+        return {key: runs for key, runs in found.items() if runs is not None}
 
     def _part(self, node: Node, path: str) -> Body:
         if isinstance(node, Mapping):
@@ -103,21 +99,22 @@ class ModuleParser:
         """Parse `target: source`, with `{expression}` in both and `for`/`if` after the source."""
         ties, mapping, path = [], self.reader.mapping(node, key), f"{name}.{key}"
         for target, value in mapping.items.items():
-            text = self.reader.scalar(value)
-            source = _TIE.match(text).group()  # type: ignore[union-attr]  # it matches nothing, too
-            rest = text[len(source) :].strip()
-            turns = None
+            source, rest = _TIE.match(self.reader.scalar(value)).groups()  # type: ignore[union-attr]
+            place, turns = mapping.keys[target], None
             if rest:
                 loops = rest if rest.startswith("for ") else f"for _ in range(1) {rest}"
-                names = re.findall(r"\{([^{}]*)\}", target + source)
-                turns = self.reader.composed(
-                    f"[[{', '.join(names)}] {loops}]", value.place, f"{path}.{target}"
-                )
+                names = ", ".join(re.findall(r"\{([^{}]*)\}", target + source))
+                turns = self.reader.composed(f"[[{names}] {loops}]", value.place, f"{path}.{target}")
             elif "{" in target + source:
-                message = "a tie with {…} needs a loop"
-                self.reader.problem(message, mapping.keys[target], path, "add: for i in range(n)")
-            ties.append(Tie(target, source, turns, mapping.keys[target], key == "alias"))
+                self.reader.problem("a tie with {…} needs a loop", place, path, "add: for i in range(n)")
+            ties.append(Tie(target, source, turns, place, key == "alias"))
         return ties
+
+
+def _cache(reader: PartReader, node: Mapping, name: str, word: str) -> dict[str, Expression] | None:
+    if word:
+        return None if word == "none" else {}
+    return reader.shapes(reader.mapping(node, "cache"), f"{name}.cache")
 
 
 def parse_signature(reader: PartReader, key: str, place: Place, path: str) -> tuple[str, Parameters]:
@@ -126,15 +123,12 @@ def parse_signature(reader: PartReader, key: str, place: Place, path: str) -> tu
         [tree] = python(f"def {key if '(' in key else key + '()'}: ...", "exec").body  # type: ignore[attr-defined]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = None
-    if not isinstance(tree, ast.FunctionDef) or tree.returns:
-        reader.problem(f"{key!r} is not a class name", place, path, _SIGNATURE)
+    found = tree.args if isinstance(tree, ast.FunctionDef) and not tree.returns else None
+    if found is None or found.vararg or found.kwarg or found.posonlyargs or found.kwonlyargs:
+        reader.problem(f"{key!r} is not a class name with plain parameters", place, path, _SIGNATURE)
         return "", {}
-    arguments = tree.args
-    if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
-        reader.problem("a module has plain parameters only", place, path, _SIGNATURE)
-        return "", {}
-    parameters: Parameters = {argument.arg: None for argument in arguments.args}
-    for name, default in zip(reversed(parameters), reversed(arguments.defaults), strict=False):
+    parameters: Parameters = {argument.arg: None for argument in found.args}
+    for name, default in zip(reversed(parameters), reversed(found.defaults), strict=False):
         parameters[name] = reader.composed(ast.unparse(default), place, f"{path}.{tree.name}")
     return tree.name, parameters
 

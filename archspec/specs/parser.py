@@ -11,23 +11,14 @@ from archspec.language.expression import Expression
 from archspec.language.values import LAYERS, union
 from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
-from archspec.specs.inheritance import Inheritance, inherit, take_shared
+from archspec.specs.inheritance import inherit, merge_base, take_shared
 from archspec.specs.module_parser import ModuleParser
 from archspec.specs.part_reader import PartReader
-from archspec.specs.records import (
-    FLOAT32,
-    KEYS,
-    MAX_LENGTH,
-    OWN_KEYS,
-    Field,
-    Spec,
-    SpecLibrary,
-    camel_case,
-)
+from archspec.specs.records import FLOAT32, KEYS, MAX_LENGTH, Field, Spec, SpecLibrary, camel_case
 from archspec.typing_light import Any
 
 MAX_BRACKETS = 64  # in the type of a field
-
+_GROUPS = ("modules", "fields", "fixed", "readonly", "attribute_map")  # of names that `drop:` removes
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _STARTS = "-0123456789.[{("  # of numbers, lists, mappings and brackets
 
@@ -63,45 +54,42 @@ class _SpecParser:
 
     def spec(self, library: SpecLibrary) -> Spec:
         spec = self.inherited(library)
-        fields = self.add_fields(spec)
-        spec, modules = self.with_modules(spec)
-        spec = self.without_dropped(spec, fields | modules)
-        values = {key: self.value_of(key) for key in (*_LAST_KEYS, *OWN_KEYS) if key in self.root.items}
+        own = self.add_fields(spec)
+        spec = self.add_modules(spec, own)
+        spec = self.without_dropped(spec, own)
+        values = {key: read(self, key) for key, read in _READERS.items() if key in self.root.items}
         for key in ("require", "notes"):
             values[key] = (*getattr(spec, key), *values.get(key, ()))
-        return spec._replace(**values, header=_header(self.reader.source.text))
+        comments = takewhile(lambda line: line.startswith("#"), self.reader.source.text.splitlines())
+        return spec._replace(**values, header="\n".join(line.lstrip("# ").rstrip() for line in comments))
 
     def inherited(self, library: SpecLibrary) -> Spec:
         """Return a spec of the file's name with only the parts of `extends` and `uses`."""
-        model_type = self.reader.text(self.root, "model_type")
+        reader, root = self.reader, self.root
+        model_type = reader.text(root, "model_type")
         if not model_type:
-            self.reader.problem(
-                "model_type is missing", self.root.place, "", "a spec starts with model_type:"
-            )
-        prefix = self.reader.text(self.root, "prefix") or camel_case(model_type)
-        parent = next(iter(self.loaded("extends")), None)
-        base_model_prefix = parent.base_model_prefix if parent else model_type.replace("-", "_")
-        base_model_prefix = self.reader.text(self.root, "base_model_prefix") or base_model_prefix
-        names = (model_type, prefix, base_model_prefix)
-        spec = Spec(*names, self.reader.source, library, {}, {}, {}, {}, {}, {})
+            reader.problem("model_type is missing", root.place, "", "a spec starts with model_type:")
+        prefix = reader.text(root, "prefix") or camel_case(model_type)
+        parent = next(self.loaded("extends"), None)
+        base = parent.base_model_prefix if parent else model_type.replace("-", "_")
+        names = (model_type, prefix, reader.text(root, "base_model_prefix") or base)
+        spec = Spec(*names, reader.source, library, {}, {}, {}, {}, {}, {})
         for used in self.loaded("uses"):
             spec.modules.update(take_shared(used, spec))
             spec.renames.update(used.renames)
             spec.fields.update(used.fields)
         return inherit(parent, spec) if parent else spec
 
-    def loaded(self, key: str) -> list[Spec]:
-        specs = []
+    def loaded(self, key: str) -> Iterator[Spec]:
         for name in self.reader.texts(self.root, key):
             try:
-                specs.append(self.load(name, self.root.keys[key]))
+                yield self.load(name, self.root.keys[key])
             except SpecError as error:
                 self.reader.problems += error.problems
-        return specs
 
     def add_fields(self, spec: Spec) -> set[str]:
         """Replace inherited fields, aliases and fixed values by the file's, and return the names of these."""
-        own = self.fields()
+        own = dict(self.fields())
         aliases = self.reader.mapping(self.root, "attribute_map")
         fixed = self.reader.mapping(self.root, "fixed").items
         for name in own:
@@ -122,63 +110,57 @@ class _SpecParser:
                 self.reader.problem(message, aliases.keys[alias], "attribute_map", "keep one of the two")
         return {*own, *aliases.items, *fixed}
 
-    def with_modules(self, spec: Spec) -> tuple[Spec, set[str]]:
-        """Return the spec with the file's modules and architectures, and the names of these modules."""
-        named = self.reader.mapping(self.root, "architectures")
+    def add_modules(self, spec: Spec, names: set[str]) -> Spec:
+        """Return the spec with the file's modules and architectures; add the modules to the ``names``."""
+        listed = self.reader.mapping(self.root, "architectures")
         parser = ModuleParser(self.reader, spec.model_type)
         modules = parser.modules(self.reader.mapping(self.root, "modules"), "modules")
-        modules |= parser.modules(named, "architectures")
-        inheritance, merged = Inheritance(modules, parser.bases, spec), dict(modules)
+        modules |= parser.modules(listed, "architectures")
+        merged = dict(modules)
         for name, module in modules.items():
             try:
-                merged[name] = inheritance.merge(module)
+                merged[name] = merge_base(module, modules, spec)
             except SpecError as error:
                 self.reader.problems += error.problems
         spec.modules.update(merged)
-        own = {key.partition("(")[0]: key for key in named.items}
+        names.update(merged)
+        own = {key.partition("(")[0]: key for key in listed.items}
         for name, key in own.items():
             if name not in spec.modules and name not in spec.renames.values():
                 help_ = did_you_mean(name, spec.modules)
-                self.reader.problem(f"{name} is not defined", named.keys[key], "architectures", help_)
-        dropped = self.reader.texts(self.root, "drop")
-        full = {
-            name for name in spec.architectures if name not in dropped
-        } <= own.keys()  # uses its order, too
-        architectures = dict.fromkeys((*own, *spec.architectures) if full else (*spec.architectures, *own))
-        return spec._replace(architectures=tuple(architectures)), set(modules)
+                self.reader.problem(f"{name} is not defined", listed.keys[key], "architectures", help_)
+        kept = {*spec.architectures} - {*self.reader.texts(self.root, "drop")}
+        order = (*own, *spec.architectures) if kept <= own.keys() else (*spec.architectures, *own)
+        return spec._replace(architectures=tuple(dict.fromkeys(order)))
 
     def without_dropped(self, spec: Spec, own: set[str]) -> Spec:
         """Return the spec with its readonly names, without the inherited names in `drop`."""
         place = self.root.keys.get("readonly", self.root.place)
         spec.readonly.update(dict.fromkeys(self.reader.texts(self.root, "readonly"), place))
-        groups: list[dict[str, Any]] = [spec.modules, spec.fields, spec.fixed, spec.readonly]
-        groups.append(spec.attribute_map)
-        for name in self.reader.texts(self.root, "drop"):
+        dropped = self.reader.texts(self.root, "drop")
+        for name in dropped:
+            groups = [group for key in _GROUPS if name in (group := getattr(spec, key))]
             if name == "require":
                 spec = spec._replace(require=())
-                continue
-            if name in own:
+            elif name in own:
                 help_ = "remove it from drop: a definition here replaces the parent's"
                 self.reader.problem(f"{name} is dropped, but defined here", self.root.keys["drop"], "", help_)
-            elif not any(name in group for group in groups):
+            elif not groups:
                 help_ = did_you_mean(name, spec.modules)
                 self.reader.problem(f"{name} is not there to be dropped", self.root.keys["drop"], "", help_)
             for group in groups:
-                group.pop(name, None)
-            spec = spec._replace(architectures=tuple(kept for kept in spec.architectures if kept != name))
-        return spec
+                del group[name]
+        return spec._replace(architectures=tuple(name for name in spec.architectures if name not in dropped))
 
-    def fields(self) -> dict[str, Field]:
+    def fields(self) -> Iterator[tuple[str, Field]]:
         mapping = self.reader.mapping(self.root, "config")
-        fields = {}
         for name, node in mapping.items.items():
             place = mapping.keys[name]
             if not (name.isidentifier() and name.isascii()):
                 help_ = "a field is a Python name"
                 self.reader.problem(f"{name!r} is not a field name", place, "config", help_)
             elif field := self.field(name, node, place):
-                fields[name] = field
-        return fields
+                yield name, field
 
     def field(self, name: str, node: Node, place: Place) -> Field | None:
         """Parse `LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` if required."""
@@ -195,7 +177,7 @@ class _SpecParser:
                 return Field(name, types, None, False, place)
             if types or node.raw.startswith("="):  # quoted too, where YAML would read a colon in it
                 default = self.reader.expression(node, path, len(written) + 1)
-                return default and Field(name, types, default, not (types and _literal(default)), place)
+                return default and Field(name, types, default, not (types and _is_literal(default)), place)
             if node.raw.startswith("or "):
                 default = self.reader.expression(node, path, 2)
                 return default and Field(name, (), default, True, place, falsy=True)
@@ -209,9 +191,7 @@ class _SpecParser:
             tree = ast.List([item.tree for item in items], ast.Load())
             return Expression(tree, f"[{', '.join(item.text for item in items)}]", node.place, path)
         if not isinstance(node, Scalar):
-            help_ = "write a list as [1, 2]"
-            self.reader.problem("one expression is expected here", node.place, path, help_)
-            return None
+            return self.reader.expression(node, path, 0, "write a list as [1, 2]")
         text = node.text
         if node.raw.startswith("="):
             return self.reader.expression(node, path, 1)
@@ -220,47 +200,21 @@ class _SpecParser:
         constant = text if node.quoted else _CONSTANTS.get(text, text)
         return Expression(ast.Constant(constant), text, node.place, path)
 
-    def value_of(self, key: str) -> Any:
-        """Return the value of a key in its form."""
-        reader, root = self.reader, self.root
-        match KEYS[key].form:
-            case "text":
-                return reader.text(root, key)
-            case "texts":
-                return reader.texts(root, key)
-            case "expressions":
-                return reader.expressions(root, key)
-            case "texts_by_name":
-                lines = reader.mapping(root, key).items.items()
-                parsed = [
-                    (reader.composed(one, root.keys[key], key), reader.scalar(node)) for one, node in lines
-                ]
-                return tuple(note for note in parsed if note[0] is not None)
-            case "runnable":
-                return tuple(self.runnable())
-            case "max_length":
-                return reader.named(reader.mapping(root, key, MAX_LENGTH), key)
-            case "float32":
-                lists = reader.mapping(root, key, FLOAT32)
-                return {name: reader.texts(lists, name) for name in lists.items}
-            case "former":
-                return {name: reader.scalar(node) for name, node in reader.mapping(root, key).items.items()}
-            case _:
-                return self.data(reader.mapping(root, key))
+    def notes(self, key: str) -> tuple[tuple[Expression, str], ...]:
+        mapping, reader = self.reader.mapping(self.root, key), self.reader
+        texts = {condition: reader.scalar(node) for condition, node in mapping.items.items()}
+        found = ((reader.composed(one, mapping.keys[one], key), text) for one, text in texts.items())
+        return tuple((condition, text) for condition, text in found if condition is not None)
 
-    def runnable(self) -> Iterator[tuple[str, Expression]]:
-        """Yield the conditions of running, each with its class, or '' for all classes."""
-        node = self.root.items["runnable"]
-        for item in node.items if isinstance(node, Sequence) else [node]:
-            named = item.items if isinstance(item, Mapping) else {"": item}
-            for name, condition in named.items():
-                if not isinstance(condition, Scalar):
-                    help_ = "one line each: - a % b == 0, or - Class: a % b == 0"
-                    self.reader.problem(
-                        "runnable is a list of conditions", condition.place, "runnable", help_
-                    )
-                elif (parsed := self.reader.expression(condition, "runnable")) is not None:
-                    yield name, parsed
+    def runnable(self, key: str) -> tuple[tuple[str, Expression], ...]:
+        """Return the conditions of running, each with its class, or '' for all classes."""
+        node = self.root.items[key]
+        parts = node.items if isinstance(node, Sequence) else [node]
+        named = [one.items if isinstance(one, Mapping) else {"": one} for one in parts]
+        help_ = "one line each: - a % b == 0, or - Class: a % b == 0"
+        every = [(name, inner) for one in named for name, inner in one.items()]
+        found = ((name, self.reader.expression(inner, key, 0, help_)) for name, inner in every)
+        return tuple((name, condition) for name, condition in found if condition is not None)
 
     def data(self, node: Node) -> Any:
         """Return a node as the plain data of a config."""
@@ -269,17 +223,26 @@ class _SpecParser:
         if isinstance(node, Sequence):
             return [self.data(item) for item in node.items]
         value = self.literal(node, "valid_config")
-        return ast.literal_eval(value.tree) if value is not None and _literal(value) else node.text
+        return ast.literal_eval(value.tree) if value is not None and _is_literal(value) else node.text
 
 
-_LAST_KEYS = ("flat", "require", "refuse", "notes", "extends", "uses")
+def _texts(parser: _SpecParser, key: str, names: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
+    mapping = parser.reader.mapping(parser.root, key, names)
+    return {name: parser.reader.texts(mapping, name) for name in mapping.items}
 
 
-def _literal(expression: Expression) -> bool:
+_READERS: dict[str, Callable[[_SpecParser, str], Any]] = {  # of the keys that nothing else reads
+    **dict.fromkeys(("flat", "refuse", "extends"), lambda own, key: own.reader.text(own.root, key)),
+    **dict.fromkeys(("uses", "equal_lengths"), lambda own, key: own.reader.texts(own.root, key)),
+    "require": lambda own, key: own.reader.expressions(own.root, key),
+    "notes": _SpecParser.notes,
+    "runnable": _SpecParser.runnable,
+    "max_length": lambda own, key: own.reader.named(own.reader.mapping(own.root, key, MAX_LENGTH), key),
+    "keep_in_float32": lambda own, key: _texts(own, key, FLOAT32),
+    "former_fields": lambda own, key: {name: " ".join(texts) for name, texts in _texts(own, key).items()},
+    "valid_config": lambda own, key: own.data(own.reader.mapping(own.root, key)),
+}
+
+
+def _is_literal(expression: Expression) -> bool:
     return not any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(expression.tree))
-
-
-def _header(text: str) -> str:
-    """Return the comment at the top of a file."""
-    lines = takewhile(lambda line: line.startswith("#"), text.splitlines())
-    return "\n".join(line.lstrip("# ").rstrip() for line in lines)

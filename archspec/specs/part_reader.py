@@ -18,8 +18,11 @@ class PartReader:
         """Add a problem to those of the file."""
         self.problems.append(Problem(message, place, path, help_))
 
-    def expression(self, node: Scalar, path: str, skip: int = 0) -> Expression | None:
-        """Return a scalar as an expression; None after a problem."""
+    def expression(self, node: Node, path: str, skip: int = 0, help_: str = "") -> Expression | None:
+        """Return a scalar, without ``skip`` leading characters, as an expression; None after a problem."""
+        if not isinstance(node, Scalar):
+            self.problem("one expression is expected here", node.place, path, help_ or "write it on one line")
+            return None
         try:
             return parse(node, path, skip, self.checked)
         except SpecError as error:
@@ -34,31 +37,19 @@ class PartReader:
         """Return the expressions under a key: one, or a list."""
         node = parent.items.get(key)
         items = node.items if isinstance(node, Sequence) else [] if node is None else [node]
-        found = []
-        for item in items:
-            if not isinstance(item, Scalar):
-                message = f"{key} is a list of expressions"
-                self.problem(message, item.place, path + key, "one line each: - a % b == 0")
-            elif (expression := self.expression(item, path + key)) is not None:
-                found.append(expression)
-        return tuple(found)
+        found = (self.expression(item, path + key, 0, "one line each: - a % b == 0") for item in items)
+        return tuple(one for one in found if one is not None)
 
     def named(self, mapping: Mapping, path: str) -> dict[str, Expression]:
         """Return lines of `name: expression`."""
-        found = {}
-        for key, value in mapping.items.items():
-            if isinstance(value, Scalar) and (expression := self.expression(value, f"{path}.{key}")):
-                found[key] = expression
-        return found
+        found = {key: self.expression(value, f"{path}.{key}") for key, value in mapping.items.items()}
+        return {key: one for key, one in found.items() if one is not None}
 
     def shapes(self, mapping: Mapping, path: str) -> dict[str, Expression]:
         """Return lines of `name: batch, size, size` as lists of sizes."""
-        found = {}
-        for key, value in mapping.items.items():
-            shape = self.composed(f"[{self.scalar(value)}]", value.place, f"{path}.{key}")
-            if shape is not None:
-                found[key] = shape
-        return found
+        texts = {key: (f"[{self.scalar(value)}]", value.place) for key, value in mapping.items.items()}
+        found = {key: self.composed(*text, f"{path}.{key}") for key, text in texts.items()}
+        return {key: one for key, one in found.items() if one is not None}
 
     def mapping(self, parent: Mapping, key: str, allowed: tuple[str, ...] = ()) -> Mapping:
         """Return the mapping under a key, an empty one if it is missing; its keys may be a closed set."""
@@ -76,8 +67,8 @@ class PartReader:
         """Return the names under a key: a list, or words of one text."""
         node = parent.items.get(key)
         if isinstance(node, Sequence):
-            return tuple(self.scalar(item) for item in node.items)
-        return tuple(self.scalar(node).split()) if node is not None else ()
+            return tuple(map(self.scalar, node.items))
+        return tuple(self.text(parent, key).split())
 
     def text(self, parent: Mapping, key: str) -> str:
         """Return the text under a key, an empty one if it is missing."""

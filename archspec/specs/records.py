@@ -25,10 +25,7 @@ class Key(NamedTuple):
 KEYS = {
     "model_type": Key("model_type", "the config's model_type; the file has the same name"),
     "prefix": Key("name", "the prefix of the class names, if not the model type in CamelCase"),
-    "base_model_prefix": Key(
-        "text",
-        "the attribute of heads that holds the base model; default: the parent's",
-    ),
+    "base_model_prefix": Key("text", "the attribute of heads with the base model; default: the parent's"),
     "extends": Key("text", "a spec whose fields, modules and architectures this one inherits, renamed"),
     "uses": Key("texts", "specs whose modules and fields are available under their own names"),
     "attribute_map": Key("aliases", "other names of fields, `alias: field`"),
@@ -61,9 +58,7 @@ MODULE_KEYS = {
     "require": Key("expressions", "conditions that the constructor enforces"),
     "tied": Key("texts_by_name", "target: source, if the config's tie_word_embeddings is true"),
     "alias": Key("texts_by_name", "target: source, always: one object under two names"),
-    "output_embeddings": Key(
-        "text", "the path that get_output_embeddings() returns, if not lm_head; or None"
-    ),
+    "output_embeddings": Key("text", "path of get_output_embeddings() if it is not lm_head, or None"),
     "runs": Key("runs", "attribute: on how many positions it works, or the axes of a call inside it"),
     "ops": Key("expressions", "contractions: products other than those of the layers"),
     "cache": Key("cache", "name: shape of a tensor in the cache"),
@@ -98,10 +93,8 @@ class Field(NamedTuple):
     @property
     def of_layers(self) -> tuple[str, ...] | None:
         """Return the fields that single layers may override: those of `layers[head_dim, …]`."""
-        for kind in self.types:
-            if kind.startswith(LAYERS):
-                return tuple(name.strip() for name in kind[len(LAYERS) + 1 : -1].split(","))
-        return None
+        listed = (kind[len(LAYERS) + 1 : -1] for kind in self.types if kind.startswith(LAYERS))
+        return next((tuple(name.strip() for name in names.split(",")) for names in listed), None)
 
     @property
     def required(self) -> bool:
@@ -117,16 +110,17 @@ class Field(NamedTuple):
 
 def model_types(call: ast.Call) -> list[str]:
     """Return those that a sub-config may have: `Config(bert)`, `AutoConfig("bert" if tiny else "gpt2")`."""
-    found, pending = [], call.args[:1]
-    while pending:
-        tree = pending.pop()
-        if isinstance(tree, ast.IfExp):
-            pending += [tree.orelse, tree.body]
-        elif isinstance(tree, ast.Name):
-            found.append(tree.id)
-        elif isinstance(tree, ast.Constant):
-            found.append(str(tree.value))
-    return found
+    results = [tree for argument in call.args[:1] for tree in branches(argument)[0]]
+    named = (getattr(tree, "id", getattr(tree, "value", None)) for tree in results)
+    return [name for name in named if isinstance(name, str)]
+
+
+def branches(tree: ast.expr) -> tuple[list[ast.expr], list[ast.expr]]:
+    """Return the results that `a if c else b` chooses between, and the conditions."""
+    if not isinstance(tree, ast.IfExp):
+        return [tree], []
+    (results, tests), (others, more) = branches(tree.body), branches(tree.orelse)
+    return [*results, *others], [tree.test, *tests, *more]
 
 
 class Tie(NamedTuple):
@@ -148,17 +142,18 @@ class Module(NamedTuple):
     """A module class: its parameters, its attributes in order, and the keys in :data:`MODULE_KEYS`.
 
     ``layer`` is the torch layer that is its base class; its tensors come first. ``cache`` is None if no
-    module inside has one. ``returned``: the class returns a cache that it does not take.
+    module inside has one. ``returned``: the class returns a cache that it does not take. ``extends`` is a
+    call that is not merged in yet.
     """
 
     name: str
     parameters: dict[str, Expression | None]
     body: Body
-    where: dict[str, Expression]
-    require: tuple[Expression, ...]
-    ties: tuple[Tie, ...]
     place: Place
     home: str
+    where: dict[str, Expression] = {}  # noqa: RUF012  # never changed
+    require: tuple[Expression, ...] = ()
+    ties: tuple[Tie, ...] = ()
     layer: Expression | None = None
     output_embeddings: Expression | None = None
     runs: Mapping[str, Runs] = _NOTHING
@@ -166,6 +161,7 @@ class Module(NamedTuple):
     cache: Mapping[str, Expression] | None = _NOTHING
     saves: Mapping[str, Expression] = _NOTHING
     returned: bool = False
+    extends: Expression | None = None
 
 
 def leaves(part: Body) -> Iterator[Expression]:
@@ -186,9 +182,24 @@ def cost_expressions(module: Module) -> Iterator[Expression]:
     """Yield the expressions of a module's `runs:`, `ops:`, `cache:` and `saves:`."""
     for runs in module.runs.values():
         yield from runs_of(runs)
-    yield from module.ops
-    yield from (module.cache or {}).values()
-    yield from module.saves.values()
+    yield from (*module.ops, *(module.cache or {}).values(), *module.saves.values())
+
+
+def output_paths(module: Module) -> tuple[list[str], list[Expression]]:
+    """Return the paths that a module's `output_embeddings:` chooses between, and the conditions."""
+    output = module.output_embeddings
+    if output is None:
+        return [], []
+    results, tests = branches(output.tree)
+    paths = [ast.unparse(tree) for tree in results if not isinstance(tree, ast.Constant)]
+    return paths, [output._replace(tree=test) for test in tests]
+
+
+def module_expressions(module: Module) -> Iterator[Expression]:
+    """Yield the expressions of a module, except its ties and the defaults of its parameters."""
+    yield from (*module.where.values(), *module.require)
+    yield from (module.layer,) if module.layer is not None else ()
+    yield from (*leaves(module.body), *output_paths(module)[1], *cost_expressions(module))
 
 
 class Contraction(NamedTuple):

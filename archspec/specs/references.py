@@ -6,7 +6,7 @@ import ast
 from collections.abc import Container, Iterable, Iterator
 
 from archspec.language.expression import Expression, callee, calls, names, text_of
-from archspec.specs.records import Module, Spec, cost_expressions, leaves
+from archspec.specs.records import Module, Spec, leaves, module_expressions
 
 Texts = dict[str, set[str]]  # by field
 
@@ -17,29 +17,6 @@ def expressions(spec: Spec) -> Iterator[Expression]:
     yield from (field.default for field in spec.fields.values() if field.default)
     for module in spec.modules.values():
         yield from module_expressions(module)
-
-
-def module_expressions(module: Module) -> Iterator[Expression]:
-    """Yield the expressions of one module, except its ties and the defaults of its parameters."""
-    yield from (*module.where.values(), *module.require)
-    yield from (module.layer,) if module.layer is not None else ()
-    yield from (*leaves(module.body), *output_paths(module)[1], *cost_expressions(module))
-
-
-def output_paths(module: Module) -> tuple[list[str], list[Expression]]:
-    """Return the paths that a module's `output_embeddings:` chooses between, and the conditions."""
-    output = module.output_embeddings
-    paths: list[str] = []
-    tests: list[Expression] = []
-    pending = [output.tree] if output is not None else []
-    while pending and output is not None:
-        tree = pending.pop()
-        if isinstance(tree, ast.IfExp):
-            tests.append(output._replace(tree=tree.test))
-            pending += [tree.body, tree.orelse]
-        elif not isinstance(tree, ast.Constant):
-            paths.append(ast.unparse(tree))
-    return paths, tests
 
 
 def reachable(spec: Spec, starts: Iterable[Module | None]) -> dict[str, Module]:

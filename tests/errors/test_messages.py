@@ -1,12 +1,14 @@
 """Every message names its place, and a bad spec or config raises only ArchspecErrors.
 
-tests/errors/*.txt have the cases: `=== name`, the text, `--->`, the whole message. ARCHSPEC_UPDATE=1 updates
-them; then read the difference.
+tests/errors/*.txt have the cases: `=== name`, the text, `--->`, and the message, with `^4` in place of the
+line and four carets. An indented text is the content of ToyModel. ARCHSPEC_UPDATE=1 updates them; then read
+the difference.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,8 @@ from archspec.tree.tensors import tensors
 
 HERE = Path(__file__).parent
 ARROW = "\n--->\n"
+MODEL = "model_type: toy\nmodules:\n  ToyModel:\n{}\narchitectures:\n  ToyModel:\n"
+CARETS = r"\n {4}.*\n {4} *(\^+)(?=\n|$)"
 SECONDS = 15  # of the processor
 
 
@@ -68,12 +72,13 @@ CASES = {name: read_cases(name) for name in ("config.txt", "spec.txt")}
 def compare(name: str, title: str, message: str) -> None:
     """Compare a message with the one in the file, or write it to the file."""
     text, expected = CASES[name][title]
+    message = re.sub(CARETS, lambda found: f" ^{len(found[1])}", message)
     if not os.environ.get("ARCHSPEC_UPDATE"):
         assert message == expected
         return
     CASES[name][title] = text, message
     blocks = (f"=== {t}\n{text}{ARROW}{m}\n" for t, (text, m) in CASES[name].items())
-    (HERE / name).write_text("\n".join(blocks), encoding="utf-8")
+    (HERE / name).write_text("".join(blocks), encoding="utf-8")
 
 
 def config_error(folder: Path, text: str) -> str:
@@ -86,7 +91,7 @@ def config_error(folder: Path, text: str) -> str:
 
 def spec_error(folder: Path, text: str) -> str:
     path = folder / "toy.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(MODEL.format(text) if text.startswith("    ") else text, encoding="utf-8")
     with pytest.raises(archspec.ArchspecError) as caught:
         spec = shipped().load_file(str(path))
         scope = Scope(spec, {})

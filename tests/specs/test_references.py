@@ -9,7 +9,7 @@ import pytest
 
 from archspec.specs import references
 from archspec.specs.library import shipped
-from archspec.specs.records import Spec, leaves, model_types
+from archspec.specs.records import Spec, leaves, model_types, output_paths
 from archspec.symbolic.runs.solver import is_deep
 from archspec.verifying.generate.choices import kinds_of
 
@@ -68,10 +68,10 @@ def test_every_expression_that_a_count_depends_on(spec: Spec) -> None:
 
 
 def test_paths_of_output_embeddings_and_what_chooses_them(spec: Spec) -> None:
-    paths, tests = references.output_paths(spec.modules["ToyModel"])
+    paths, tests = output_paths(spec.modules["ToyModel"])
     assert sorted(paths) == ["head", "layer.a"]
     assert [ast.unparse(test.tree) for test in tests] == ["size > 3"]
-    assert references.output_paths(spec.modules["ToyLayer"]) == ([], [])
+    assert output_paths(spec.modules["ToyLayer"]) == ([], [])
 
 
 def test_leaves_are_in_order(spec: Spec) -> None:
