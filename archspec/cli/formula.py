@@ -10,18 +10,18 @@ from archspec.errors import FormulaError
 from archspec.models.parts import Parts, Piecewise
 from archspec.models.report import data_of
 from archspec.render import arrangements
-from archspec.render.code.printer import LANGUAGES
 from archspec.render.formats import (
     PLAIN,
     condition_note,
     format_formula,
     glyphs,
     parts_table,
-    program,
     typeset,
     typeset_cases,
 )
 from archspec.render.notation import Glyph, own_glyphs
+from archspec.render.printers import LANGUAGES
+from archspec.render.programs import program
 from archspec.render.tex.document import Layout
 from archspec.tables.axes import axes_of
 from archspec.terminal import say, table
@@ -66,7 +66,7 @@ def formula(args: Values) -> int:
     elif args.format in ("text", "unicode"):
         _explain(form, parts, left, args.format, own)
     elif args.format in LANGUAGES:
-        print(program(form, parts, args.format))
+        print(program(form, args.format, [(part.label, part.terms) for part in parts]))
     else:
         for part in parts:
             label = f"{part.label}: " if part.label else ""

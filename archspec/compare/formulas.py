@@ -9,8 +9,8 @@ import sympy
 
 from archspec.compare.alignment import Alignment, Change, key
 from archspec.errors import ArchspecError, FormulaError
-from archspec.render.code.printer import CodePrinter
 from archspec.render.order import sort_terms
+from archspec.render.printers import CodePrinter
 from archspec.tree.ties import folded
 
 if TYPE_CHECKING:

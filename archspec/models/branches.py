@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import sympy
 
 from archspec.configs.json_text import as_json
-from archspec.configs.origin import RawConfig, merge_overrides
 from archspec.configs.overrides import as_typed, owner
-from archspec.configs.reader import expand_items, read_config, split_indices
+from archspec.configs.reader import expand_items, split_indices
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.records import Call, Step
@@ -25,30 +24,13 @@ Form = TypeVar("Form", bound=ClosedForm)
 
 
 class Source(Protocol):
-    """The origin of a formula's config, e.g. a model; ``at`` gives it with other fields."""
+    """The origin of a formula's config: a model, or what stands for one in a test."""
 
     @property
     def scope(self) -> Scope: ...
     @property
     def set_notes(self) -> tuple[str, ...]: ...
     def at(self, set: Fields | None = None, /, **fields: Any) -> Source: ...
-
-
-class OfScope:
-    """A config that was not loaded from a model."""
-
-    set_notes: tuple[str, ...] = ()
-
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-
-    def at(self, set: Fields | None = None, /, **fields: Any) -> OfScope:
-        """Return the config with other fields."""
-        config = RawConfig(dict(self.scope.raw), self.scope.origin)
-        config = read_config(config, merge_overrides(set, fields))
-        scope = Scope(self.scope.spec, config.raw, config.origin)
-        scope.validate()
-        return OfScope(scope)
 
 
 class Spot(NamedTuple):
@@ -111,21 +93,13 @@ def count_at(form: ClosedForm, spot: Spot) -> int:
     return exact(spot.scope, form.architecture, form.quantity, spot.call) * form.scale
 
 
-def number_at(form: ClosedForm, values: Mapping[str, Any]) -> int | None:
-    """Return the value of a formula at values of its symbols; None if they do not give a count."""
-    try:
-        return form.substituted({name: values[name] for name in form.symbols})
-    except (KeyError, FormulaError):
-        return None
-
-
 def form_at(form: Form, spot: Spot) -> Form:
     """Return the closed form there, under the same assumptions and in the same unit."""
     there = type(form).of(spot.scope, form.architecture, form.quantity, spot.call)
     if form.replacements:
         names = {symbol.name for symbol in form.replacements}
         names |= {one.name for expr in form.replacements.values() for one in expr.free_symbols}
-        there.config_values = {**there.config_values, **_numbers(spot.given.scope, form.call, names)}
+        there.config_values = {**there.config_values, **numbers_of(spot.given.scope, form.call, names)}
         there = there.replaced(form.replacements, form.stated)
     there = there.scaled(form.scale, form.quantity_name)
     if form.replacements and there.evaluate() != (count := count_at(form, spot)):
@@ -133,17 +107,10 @@ def form_at(form: Form, spot: Spot) -> Form:
     return there
 
 
-def values_at(form: ClosedForm, spot: Spot) -> dict[str, Any]:
-    """Return the values of the formula's symbols there; fields that do not exist are missing."""
-    replaced = {symbol.name for symbol in form.replacements}
-    given = _numbers(spot.given.scope, spot.call, replaced & form.symbols.keys())
-    return _numbers(spot.scope, spot.call, form.symbols.keys() - replaced) | given
-
-
-def readable(form: ClosedForm, source: Source) -> dict[str, int | float]:
-    """Return the numbers of the config that an assumption may read, by symbol."""
-    names = {*form.config_values, *form.absent, *form.pinned} - {*form.definitions}
-    return _numbers(source.scope, form.call, names)
+def numbers_of(scope: Scope, call: Lengths, names: Iterable[str]) -> dict[str, int | float]:
+    """Return the fields and lengths that are numbers, by symbol."""
+    found = {name: _value(scope, call, name) for name in sorted(names)}
+    return {name: value for name, value in found.items() if _is_number(value)}
 
 
 def canonical(scope: Scope, path: str) -> str:
@@ -197,11 +164,6 @@ def _ambiguous(name: str, before: Any, after: Any, replaced: Fields) -> FormulaE
         f"and with {given} it becomes {after}",
         help=f"fix it with --set {name}={before}, or write the assumption without {name}",
     )
-
-
-def _numbers(scope: Scope, call: Lengths, names: Any) -> dict[str, Any]:
-    found = {name: _value(scope, call, name) for name in sorted(names)}
-    return {name: value for name, value in found.items() if _is_number(value)}
 
 
 def _value(scope: Scope, call: Lengths, name: str) -> Any:

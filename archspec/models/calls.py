@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 
 from archspec.costs.builder import CostBuilder
@@ -24,7 +24,6 @@ from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import SweptDomain
 from archspec.tables.quantities import COSTS
 from archspec.terminal import number, share, size
-from archspec.tree.node import Node
 from archspec.typing_light import Any
 
 MAX_LENGTH = 2**70
@@ -86,16 +85,15 @@ class Flops(CallReport):
 
     def blocks(self) -> Iterator[Block]:
         """Yield the call and its FLOPs, then the FLOPs of each module in all layers."""
-        yield facts_table(self, "flops")
-        yield ""
+        layers: dict[str, list[int]] = {}
+        for name, flops in self.modules.items():
+            layers.setdefault(_INDEX.sub("*", name), []).append(flops)
         rows = [
-            (name, number(count), number(flops), share(flops, self.flops))
-            for name, (flops, count) in _sums_over_layers(self.modules).items()
+            (name, number(len(each)), number(sum(each)), share(sum(each), self.flops))
+            for name, each in layers.items()
         ]
-        yield Table("module|>modules|>FLOPs|>share", rows)
-        if self.notes:
-            yield ""
-        yield from note_lines(self.notes)
+        yield from (facts_table(self, "flops"), "", Table("module|>modules|>FLOPs|>share", rows))
+        yield from ["", *note_lines(self.notes)] if self.notes else []
 
 
 class CacheSizes:
@@ -135,12 +133,13 @@ class CacheSizes:
         return {one: here(size) for one, size in sizes.items()}
 
     def _sizes(self, builder: CostBuilder) -> dict[str, Any]:
-        tree = builder.build(self.call.architecture)
-        return {one: self._size(tree, one) for one in ALLOCATIONS}
-
-    def _size(self, tree: Node, allocation: str) -> Any:
-        terms = (kept for _, kept in kept_tensors(tree, allocation))
-        return sum(prod(kept.shape) * kept.times * dtype_bytes(kept.dtype or self.dtype) for kept in terms)
+        tree, found = builder.build(self.call.architecture), {}
+        for one in ALLOCATIONS:
+            terms = (kept for _, kept in kept_tensors(tree, one))
+            found[one] = sum(
+                prod(kept.shape) * kept.times * dtype_bytes(kept.dtype or self.dtype) for kept in terms
+            )
+        return found
 
 
 class Held(Record):
@@ -203,25 +202,21 @@ class Cache(CallReport):
     )
 
     def __init__(
-        self,
-        call: Forward,
-        dtype: str,
-        budget_bytes: int | None = None,
-        weights_bytes: int = 0,
-        notes: Iterable[str] = (),
+        self, call: Forward, dtype: str, notes: list[str], budget: int | None = None, weights: int = 0
     ) -> None:
         if not call.cache:
             raise ArchspecError(f"{call.architecture} does not return a KV cache")
         super().__init__(call)
-        self.dtype, self.notes = dtype, [*notes]
-        self.budget_bytes, self.weights_bytes = budget_bytes, weights_bytes
+        self.dtype, self.notes, self.budget_bytes, self.weights_bytes = dtype, notes, budget, weights
         self._most = positions(call.scope, "tokens")
 
     def _holds(self) -> dict[str, Held]:
         if self.budget_bytes is None:
             return {}
-        left, sizes = self.budget_bytes - self.weights_bytes, CacheSizes(self.call, self.dtype)
-        return {one: self._held(left, sizes, one) for one in self.call.allocations}
+        sizes = CacheSizes(self.call, self.dtype)
+        return {
+            one: self._held(self.budget_bytes - self.weights_bytes, sizes, one) for one in self.cache_bytes
+        }
 
     def _held(self, left: int, sizes: CacheSizes, allocation: str) -> Held:
         lengths = self.call.call
@@ -237,19 +232,14 @@ class Cache(CallReport):
 
     def blocks(self) -> Iterator[Block]:
         """Yield the call and the size of its cache, the tensors, and the lengths that fit the budget."""
-        sizes = self.cache_bytes.items()
-        yield facts_table(
-            self, "cache", *((f"bytes in {self.dtype}, {one}", bytes_text(n)) for one, n in sizes)
-        )
-        yield ""
+        sizes = [(f"bytes in {self.dtype}, {one}", bytes_text(n)) for one, n in self.cache_bytes.items()]
+        kinds = Counter(one._replace(layer=None, module="") for one in self.tensors)
         rows = [
             (one.name, one.kind, str(layers), " × ".join(map(str, one.shape)), one.dtype or self.dtype)
-            for one, layers in Counter(one._replace(layer=None, module="") for one in self.tensors).items()
+            for one, layers in kinds.items()
         ]
-        yield Table("tensor|kind|layers|shape|dtype", rows)
-        if self.budget_bytes is not None:
-            yield ""
-            yield from self._fitting(self.budget_bytes)
+        yield from (facts_table(self, "cache", *sizes), "", Table("tensor|kind|layers|shape|dtype", rows))
+        yield from ["", *self._fitting(self.budget_bytes)] if self.budget_bytes is not None else []
         yield from note_lines(self.notes)
 
     def _fitting(self, budget: int) -> Iterator[str]:
@@ -267,24 +257,8 @@ class Cache(CallReport):
             )
 
 
-def _sums_over_layers(found: dict[str, int]) -> dict[str, tuple[int, int]]:
-    """Return the sums over all layers of numbers by module, with the numbers of modules.
-
-    >>> _sums_over_layers({"model.layers.0.mlp": 3, "model.layers.1.mlp": 3, "lm_head": 5})
-    {'model.layers.*.mlp': (6, 2), 'lm_head': (5, 1)}
-    """
-    groups: dict[str, list[int]] = {}
-    for name, value in found.items():
-        groups.setdefault(_INDEX.sub("*", name), []).append(value)
-    return {name: (sum(values), len(values)) for name, values in groups.items()}
-
-
 def _largest(fits: Callable[[int], bool]) -> int:
-    """Return the largest number that fits, if all smaller ones fit; 0 if 1 does not.
-
-    >>> _largest(lambda value: value <= 1000)
-    1000
-    """
+    """Return the largest number that fits, if all smaller ones fit; 0 if 1 does not."""
     low, high = 0, 1
     while fits(high):
         low, high = high, high * 2

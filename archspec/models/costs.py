@@ -111,12 +111,7 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
 def flops(
     self: Any, batch: int = 1, tokens: int | None = None, past: int = 0, encoder_tokens: int | None = None
 ) -> Flops:
-    """Return the FLOPs of a call by module, like `archspec flops`; for lengths see :meth:`forward`.
-
-    >>> import archspec
-    >>> archspec.load("LlamaForCausalLM").flops(tokens=1, past=2047).flops
-    14287896576
-    """
+    """Return the FLOPs of a call by module, like `archspec flops`; for lengths see :meth:`forward`."""
     lengths = lengths_in(locals())
     from archspec.models.calls import Flops
 
@@ -139,10 +134,6 @@ def cache(
     weights in the format ``weights`` (see :meth:`weights`).
 
     Errors: those of :meth:`forward`; :class:`ArchspecError` for ``weights`` without a budget.
-
-    >>> import archspec
-    >>> archspec.load("LlamaForCausalLM").cache(tokens=1, dtype="bf16").cache_bytes["exact"]
-    524288
     """
     lengths: dict[str, Any] = lengths_in(locals())
     from archspec.models.calls import Cache
@@ -153,18 +144,11 @@ def cache(
         if weights is not None:
             message = "weights has no effect on a cache without a budget"
             raise ArchspecError(message, help="give a budget, such as 80GiB, or leave out weights")
-        return Cache(self.forward(**lengths), cached, notes=notes)
+        return Cache(self.forward(**lengths), cached, notes)
     room, call = bytes_of(budget), self.forward(**lengths)
     small = dtype_bytes(cached) == 1  # a cache may be in fp8, weights need scales
     stored = self.weights(weights, None if small else dtype)
-    return Cache(call, cached, room, stored.loaded_bytes, [*notes, *stored.notes])
-
-
-def _dtype_notes(self: Any, dtype: str | None) -> list[str]:
-    """Return notes on the dtype of a cache: an assumed one, another one that the quantization asks for."""
-    if dtype is not None:
-        return []
-    return [note for note in (self.dtype_note, cache_note(self.quantized, self.dtype)) if note is not None]
+    return Cache(call, cached, [*notes, *stored.notes], room, stored.loaded_bytes)
 
 
 @takes("memory")
@@ -182,10 +166,6 @@ def memory(
 
     For lengths see :meth:`forward`, for ``dtype`` and ``weights`` :meth:`weights`. With ``last`` the call
     computes logits of the last position only, as `generate()` does.
-
-    >>> import archspec
-    >>> archspec.load("LlamaForCausalLM").memory(tokens=1, dtype="bf16").weights_bytes
-    13476831232
     """
     lengths = lengths_in(locals())
     from archspec.models.memory import Memory
@@ -196,6 +176,13 @@ def memory(
     stored, rest = self.weights(weights, dtype), dtype_name(dtype or self.dtype)
     notes = [*_dtype_notes(self, dtype), *stored.notes]
     return Memory(self.forward(**lengths), stored, rest, last, notes)
+
+
+def _dtype_notes(self: Any, dtype: str | None) -> list[str]:
+    """Return notes on the dtype of a cache: an assumed one, another one that the quantization asks for."""
+    if dtype is not None:
+        return []
+    return [note for note in (self.dtype_note, cache_note(self.quantized, self.dtype)) if note is not None]
 
 
 @takes("training")
@@ -219,13 +206,8 @@ def training(
     A rank computes ``batch`` sequences of ``tokens`` tokens.
 
     Errors: :class:`ArchspecError` for an option without effect, such as ``zero`` on one rank.
-
-    >>> import archspec
-    >>> step = archspec.load("LlamaForCausalLM").training(batch=8, tokens=4096, data_parallel=8, zero=1)
-    >>> step.weights_bytes, step.gradients_bytes, step.optimizer_bytes
-    (13476831232, 13476831232, 10107623424)
     """
-    options = {name: value for name, value in locals().items() if name not in ("self", *_LENGTHS)}
+    options = {name: value for name, value in locals().items() if name not in ("self", "batch", "tokens")}
     from archspec.costs.lengths import usual_tokens
     from archspec.models.memory import Training
 
@@ -234,10 +216,6 @@ def training(
         help_ = f"count the training of the unquantized base with --set {found.path}=null"
         raise key_problem(self.quantized, found.path, message, help_)
     known = usual_tokens(self.scope) if tokens is None else tokens
-    model = self.scope, self.architecture, self.tensors()
-    step = Training(*model, batch, known, encoder_tokens, **options)
+    step = Training(self.scope, self.architecture, self.tensors(), batch, known, **options)
     step.check_used(batch=None if batch == 1 else batch, tokens=tokens, encoder_tokens=encoder_tokens)
     return step
-
-
-_LENGTHS = ("batch", "tokens", "encoder_tokens")

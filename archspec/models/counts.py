@@ -12,7 +12,6 @@ from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, share
 from archspec.tree.overview import Part, every_row, overview, rows
-from archspec.tree.tensors import Tensor
 from archspec.tree.ties import tie_notes, tied_json
 from archspec.typing_light import Any
 
@@ -75,16 +74,9 @@ class Counts(OfModel, Report):
     )
     params: int
 
-    def __init__(
-        self,
-        model: Any,
-        tensors: list[Tensor],
-        quantities: dict[str, int],
-        dtype: str | None,
-        depth: int | None,
-    ) -> None:
-        self.architecture, self.model_type = model.architecture, model.model_type
-        self.quantities, self.depth = quantities, depth
+    def __init__(self, model: Any, dtype: str | None, depth: int | None) -> None:
+        self.architecture, self.model_type, tensors = model.architecture, model.model_type, model.tensors()
+        self.quantities, self.depth = {name: model.count(name) for name in QUANTITIES}, depth
         self.modules, self.tied = overview(model.root, tensors, depth), tied_json(tensors)
         self.notes = [*tie_notes(tensors, self.params), *model.notes]
         self.dtype = self.format = dtype or model.dtype
@@ -108,12 +100,9 @@ class Counts(OfModel, Report):
 
     def _listed(self, parts: Iterable[Part]) -> list[dict[str, Any]]:
         """Return the modules with their shares of the whole."""
+        total = self.params or 1
         return [
-            part._asdict()
-            | {
-                "share": part.params / self.params if self.params else 0.0,
-                "children": self._listed(part.children),
-            }
+            {**part._asdict(), "share": part.params / total, "children": self._listed(part.children)}
             for part in parts
         ]
 
@@ -123,11 +112,8 @@ class Counts(OfModel, Report):
         shown = rows(self.modules) if self.depth is None else list(every_row(self.modules))
         if shown:
             yield ""
-            cells = [_row(level, part, self.params) for level, part in shown]
-            yield Table("module|>params|>share|>each", cells)
-        if self.notes:
-            yield ""
-        yield from note_lines(self.notes)
+            yield Table("module|>params|>share|>each", [_row(*row, self.params) for row in shown])
+        yield from ["", *note_lines(self.notes)] if self.notes else []
 
 
 def _row(level: int, part: Part, whole: int) -> tuple[str, ...]:

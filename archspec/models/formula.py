@@ -12,23 +12,19 @@ from archspec.arguments import checked
 from archspec.configs.origin import merge_overrides
 from archspec.errors import FormulaError
 from archspec.models.branches import (
-    OfScope,
     Source,
     canonical,
     count_at,
     form_at,
     named_errors,
-    number_at,
-    readable,
+    numbers_of,
     spot_at,
-    values_at,
 )
 from archspec.models.fields import Sensitivities, entering
 from archspec.models.parts import Excerpt, Leading, Parts, formula_json
 from archspec.render.arrangements import arrangement, collect_powers
 from archspec.render.assumptions import parse_assumptions, piecewise
-from archspec.render.code.conditions import prepare
-from archspec.render.code.printer import identifier
+from archspec.render.conditions import identifier, prepare
 from archspec.render.formats import condition_note, format_formula, parts_table, typeset
 from archspec.render.notation import FORMATS, own_glyphs
 from archspec.render.tex.document import Layout
@@ -48,7 +44,7 @@ class Formula(ClosedForm):
     1557611200
     """
 
-    source: Source | None = None
+    source: Source
     notes: tuple[str, ...] = ()
 
     @checked
@@ -70,26 +66,7 @@ class Formula(ClosedForm):
         if not fields:
             return super().evaluate()
         with named_errors(self, fields):
-            spot = spot_at(self, self._origin, fields)
-            count = count_at(self, spot)
-            if not self.definitions and number_at(self, values_at(self, spot)) == count:
-                return count
-            try:
-                there = form_at(self, spot)
-            except FormulaError:
-                return count  # no closed form in that branch
-            same = there.assumptions == self.assumptions and there.definitions == self.definitions
-            if same and number_at(self, there.config_values) != count:
-                raise FormulaError(f"the closed form does not give the exact {self.quantity}, {count:,}")
-            return count
-
-    @property
-    def _origin(self) -> Source:
-        return self.source or OfScope(self.scope)
-
-    def _count(self, fields: Mapping[str, Any]) -> int:
-        """Return the exact count at other fields, without the formula."""
-        return count_at(self, spot_at(self, self._origin, fields))
+            return count_at(self, spot_at(self, self.source, fields))
 
     @checked
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
@@ -104,7 +81,7 @@ class Formula(ClosedForm):
         """
         fields = merge_overrides(set, fields)
         with named_errors(self, fields):
-            spot = spot_at(self, self._origin, fields)
+            spot = spot_at(self, self.source, fields)
             there = form_at(self, spot)
         known = {*self.assumptions, *self.stated}
         new = [text for text in there.assumptions if text not in known]
@@ -146,7 +123,8 @@ class Formula(ClosedForm):
             lines += [one] if isinstance(one, str) else [f"{name}={value}" for name, value in one.items()]
         if not lines:
             return self
-        parsed = parse_assumptions(lines, readable(self, self._origin))
+        names = {*self.config_values, *self.absent, *self.pinned} - {*self.definitions}
+        parsed = parse_assumptions(lines, numbers_of(self.source.scope, self.call, names))
         named = {sympy.Symbol(canonical(self.scope, name)): expr for name, expr in parsed.items()}
         if len(named) < len(parsed):
             message = f"two of {', '.join(parsed)} are names of one field"
@@ -216,11 +194,11 @@ class Formula(ClosedForm):
 
         Fields that the formula does not name are tested by counting at a few other values.
         """
-        return tuple(entering(self, self._origin))
+        return tuple(entering(self, self.source))
 
     def sensitivity(self) -> Sensitivities:
         """Return how much the quantity changes with each field, like `archspec sensitivity`."""
-        return Sensitivities(self, self._count)
+        return Sensitivities(self, lambda fields: count_at(self, spot_at(self, self.source, fields)))
 
     @checked
     def piecewise(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:

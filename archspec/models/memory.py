@@ -82,26 +82,26 @@ class Memory(CallReport):
     )
     working_set: dict[str, Room] = fact(
         "peak temporary memory, by allocation",
-        lambda self: self._rooms(),
+        lambda self: self._working_set(),
         kind="dict[str, Temporary]",
         keys=_ALLOCATIONS,
         least=1,
     )
     total_bytes: dict[str, int] = fact(
         "bytes of weights, cache and temporary memory",
-        lambda self: self._totals(),
+        lambda self: {
+            one: self.weights_bytes + count + self.working_set[one].bytes
+            for one, count in self.cache_bytes.items()
+        },
         keys=_ALLOCATIONS,
         least=1,
     )
     notes: list[str] = fact("notes on the dtype and the weights")
 
-    def __init__(
-        self, call: Forward, weights: Weights, dtype: str, last: bool = False, notes: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, call: Forward, weights: Weights, dtype: str, last: bool, notes: Sequence[str]) -> None:
         super().__init__(call)
-        self.weights, self.dtype, self._last = weights, dtype, last
+        self.weights, self.dtype, self._last, self.notes = weights, dtype, last, [*notes]
         _ = weights.table  # a weight that cannot be packed is refused before anything is printed
-        self.notes = [*notes]
         if weights.upcast:
             count = number(weights.upcast)
             self.notes.append(f"transformers loads {count} parameters in float32, whatever the dtype")
@@ -111,35 +111,31 @@ class Memory(CallReport):
             return {_NO_CACHE: 0}
         return {one: self.call.cache_bytes(self.dtype, one) for one in self.call.allocations}
 
-    def _rooms(self) -> dict[str, Room]:
+    def _working_set(self) -> dict[str, Room]:
         quantized = self.weights.scheme is not None
         return {one: room(self.call, self.dtype, one, self._last, quantized) for one in self.cache_bytes}
 
-    def _totals(self) -> dict[str, int]:
-        rooms, caches = self.working_set, self.cache_bytes
-        return {one: self.weights_bytes + caches[one] + rooms[one].bytes for one in rooms}
-
     def blocks(self) -> Iterator[Block]:
         """Yield the call, its memory by part, and the module with the peak."""
-        yield facts_table(self, "memory")
-        yield ""
-        rooms = self.working_set
-        names = ["bytes"] if _NO_CACHE in rooms else [f"cache {one}" for one in rooms]
-        yield Table("|".join(["part", *(f">{name}" for name in names)]), [*self._rows()])
+        rooms, has_cache = self.working_set, bool(self.call.cache)
+        names = [f"cache {one}" if has_cache else "bytes" for one in rooms]
+        rows = [
+            (f"weights in {stored.format}", *[number(stored.bytes)] * len(rooms))
+            for stored in self.weights.loaded
+        ]
+        if has_cache:
+            rows.append((f"cache in {self.dtype}", *map(number, self.cache_bytes.values())))
+        rows.append(
+            ("temporary memory", *self._bounds({one: room.bytes for one, room in rooms.items()}, number))
+        )
+        rows.append(("total", *self._bounds(self.total_bytes, number)))
+        rows.append(("", *self._bounds(self.total_bytes, size)))
+        head = "|".join(["part", *(f">{name}" for name in names)])
+        yield from (facts_table(self, "memory"), "", Table(head, rows))
         for name, one in zip(names, rooms.values(), strict=True):
             peak = "the peak is in" if one.exact else "lower bound (not validated): the output of"
             yield f"{name}: {peak} {one.needed_by}"
         yield from note_lines(self.notes)
-
-    def _rows(self) -> Iterator[tuple[str, ...]]:
-        for stored in self.weights.loaded:
-            yield f"weights in {stored.format}", *(number(stored.bytes) for _ in self.cache_bytes)
-        if _NO_CACHE not in self.cache_bytes:
-            yield f"cache in {self.dtype}", *map(number, self.cache_bytes.values())
-        rooms = {one: needed.bytes for one, needed in self.working_set.items()}
-        yield "temporary memory", *self._bounds(rooms, number)
-        yield "total", *self._bounds(self.total_bytes, number)
-        yield "", *self._bounds(self.total_bytes, size)
 
     def _bounds(self, counts: dict[str, int], text: Callable[[int], str]) -> Iterator[str]:
         """Yield numbers as text, with >= for lower bounds."""
@@ -147,16 +143,11 @@ class Memory(CallReport):
             yield ("" if self.working_set[one].exact else ">= ") + text(count)
 
 
-def _share(ranks: int) -> str:
-    return f"1/{ranks}" if ranks > 1 else ""
-
-
 def _ranks(name: str, help: str) -> Any:
     """Declare the number of ranks of a kind of parallelism."""
+    title, more = name.replace("_", " "), ""
     if name == "data_parallel":
         title, more = "ranks", ", ZeRO stage {0.zero}"
-    else:
-        title, more = name.replace("_", " "), ""
     return fact(
         help,
         attrgetter(f"ranks.{name.removesuffix('_parallel')}"),
@@ -254,7 +245,6 @@ class Training(TrainingStep, OfModel, Report):
 
     @cached_property
     def _flops(self) -> int | None:
-        """Return the FLOPs of the step; None for a class whose costs are not supported."""
         try:
             return self.flops
         except ArchspecError:
@@ -271,15 +261,13 @@ class Training(TrainingStep, OfModel, Report):
 
     def blocks(self) -> Iterator[Block]:
         """Yield the step, and the rows of its memory."""
-        yield facts_table(self, "memory of a rank")
-        yield ""
-        rows = [
-            (part.name, part.dtype, _share(part.shared_by), number(part.bytes), size(part.bytes))
-            for part in self.parts
-        ]
+        rows = []
+        for part in self.parts:
+            share = f"1/{part.shared_by}" if part.shared_by > 1 else ""
+            rows.append((part.name, part.dtype, share, number(part.bytes), size(part.bytes)))
         total = sum(part.bytes for part in self.parts)
-        totals = ("total", "", "", f">= {number(total)}", f">= {size(total)}")
-        yield Table("part|dtype|share|>bytes|>", [*rows, totals])
+        rows.append(("total", "", "", f">= {number(total)}", f">= {size(total)}"))
+        yield from (facts_table(self, "memory of a rank"), "", Table("part|dtype|share|>bytes|>", rows))
         if not self.not_described and self.loss_bytes:
             yield f"the loss has {number(self.loss_bytes)} bytes of the activations"
         yield from ("lower bound; excluded are:", *(f"  {one}" for one in self.excluded))

@@ -126,7 +126,7 @@ class Model:
         """
         from archspec.models.counts import Counts
 
-        return Counts(self, self._tensors, self._counts, dtype, checked_depth(depth))
+        return Counts(self, dtype, checked_depth(depth))
 
     params: int = _counted("params")
     trainable_params: int = _counted("trainable_params")
@@ -149,11 +149,11 @@ class Model:
     @property
     def notes(self) -> list[str]:
         """Notes on this count: the class, modules that are not built, the config, the spec."""
-        scope = self.scope
-        stated = (text for one, text in self.spec.notes if scope.truth(scope.read(one), one.tree))
-        failing = (problem.message for problem in unrunnable(scope, self.architecture, self.root))
-        found = [*self.chosen, *failing]
-        return [printable(note, 1_000) for note in (*found, *notes(self.config, self.spec, scope), *stated)]
+        scope, found = self.scope, [*self.chosen]
+        found += [problem.message for problem in unrunnable(scope, self.architecture, self.root)]
+        found += notes(self.config, self.spec, scope)
+        found += [text for one, text in self.spec.notes if scope.truth(scope.read(one), one.tree)]
+        return [printable(note, 1_000) for note in found]
 
     @property
     def formula(self) -> Formula:

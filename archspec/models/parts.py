@@ -58,7 +58,7 @@ class Excerpt:
 
     def text(self) -> str:
         """Return plain text with `·` and powers, in the standard symbols."""
-        return self._format("unicode")
+        return format_formula(self.formula, "unicode", terms=self.part.terms)
 
     @checked
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
@@ -69,14 +69,11 @@ class Excerpt:
 
     def mathml(self) -> str:
         """Return presentation MathML in the standard symbols."""
-        return self._format("mathml")
+        return format_formula(self.formula, "mathml", terms=self.part.terms)
 
     def python(self) -> str:
         """Return a Python expression over the field names."""
-        return self._format("python")
-
-    def _format(self, form: str) -> str:
-        return format_formula(self.formula, form, terms=self.part.terms)
+        return format_formula(self.formula, "python", terms=self.part.terms)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data, as `archspec formula --json` prints a part."""
@@ -158,8 +155,7 @@ class Leading(Excerpt):
         self._found = leading(formula, fields)
         (whole,) = arrangement(formula, "repetition")
         super().__init__(formula, self._found.keep(whole))
-        self.layout = Layout(relation=r"\approx", value=self._found.value)
-        self.growing = self._found.growing
+        self.layout, self.growing = Layout(relation=r"\approx", value=self.value), self._found.growing
         self.dropped = Excerpt(formula, Part.of("", self._found.dropped))
 
     @checked

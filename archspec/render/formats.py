@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from archspec.render.arrangements import Part, arrangement
-from archspec.render.code.printer import LANGUAGES
-from archspec.render.code.programs import program as code_of
+from archspec.render.markup import latex, mathml
 from archspec.render.notation import Glyph, choose_glyphs
-from archspec.render.printers import TextPrinter, latex, mathml
+from archspec.render.printers import LANGUAGES, TextPrinter
+from archspec.render.programs import program
 from archspec.render.terms import arrange_terms
 from archspec.render.tex.document import Cases, Layout, Row, cases, document, equations, table
 from archspec.reports import in_cell
@@ -19,8 +19,8 @@ from archspec.symbolic.closed_form import ClosedForm
 Own = Mapping[str, Glyph] | None  # a user's symbols, which override the standard ones
 PLAIN = Layout()
 PRINTERS: dict[str, Callable[[Sequence[Any], Mapping[str, Glyph]], str]] = {
-    "text": lambda terms, symbols: TextPrinter(symbols, unicode=False).terms(terms),
-    "unicode": lambda terms, symbols: TextPrinter(symbols, unicode=True).terms(terms),
+    "text": lambda terms, symbols: TextPrinter(_texts(symbols)).add(terms),
+    "unicode": lambda terms, symbols: TextPrinter(_texts(symbols), unicode=True).add(terms),
     "latex": latex,
     "mathml": mathml,
     "markdown": lambda terms, symbols: in_markdown(latex(terms, symbols)),
@@ -47,7 +47,7 @@ def format_formula(formula: ClosedForm, form: str, own: Own = None, terms: Seque
     """The formula, or some of its terms, in one of :data:`archspec.render.notation.FORMATS`."""
     terms = terms or arrange_terms(formula)
     if form in LANGUAGES:
-        return code_of(formula, form, [(formula.quantity, terms)], labeled=False)
+        return program(formula, form, [("", terms)])
     return PRINTERS[form](terms, glyphs(formula, own))
 
 
@@ -70,12 +70,6 @@ def in_markdown(latex: str) -> str:
     r"""LaTeX in Markdown: GitHub removes the backslash of `\,`, which would leave commas in products."""
     spaced = latex.replace(r"\,", r"\thinspace ")
     return f"${spaced}$"
-
-
-def program(formula: ClosedForm, parts: Sequence[Part], language: str) -> str:
-    """The parts in one of :data:`LANGUAGES`, each under its label if it has one."""
-    named = [(part.label or formula.quantity, part.terms) for part in parts]
-    return code_of(formula, language, named, labeled=any(part.label for part in parts))
 
 
 def typeset(formula: ClosedForm, parts: Sequence[Part], own: Own = None, layout: Layout = PLAIN) -> str:
@@ -114,6 +108,10 @@ def parts_table(
         shown = in_markdown(latex(terms, symbols)) if terms else ""
         lines.append(f"| {in_cell(label)} | {shown} | {value} | {share} |")
     return "\n".join(lines)
+
+
+def _texts(symbols: Mapping[str, Glyph]) -> dict[str, str]:
+    return {name: glyph.text for name, glyph in symbols.items()}
 
 
 def _meaning(definition: str) -> str:

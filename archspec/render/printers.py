@@ -1,53 +1,116 @@
-"""The terms of a closed form as text, Unicode, LaTeX or MathML, in the standard symbols of its fields."""
+"""The terms of a closed form as text, and as exact integer expressions of Python, C and SQL."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
 import sympy
-from sympy.printing.latex import LatexPrinter
-from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.str import StrPrinter
 
-from archspec.render.notation import Glyph
+from archspec.errors import FormulaError
 from archspec.render.order import product, sort_arguments, sort_terms
-from archspec.render.terms import DOT, THIN_SPACE, join_terms, separator
+from archspec.symbolic.validity.floats import BITS
 
-_MINUS = "\N{MINUS SIGN}"
-_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-_LATEX_SEPARATORS = {"": " ", THIN_SPACE: r"\,", DOT: r" \cdot "}
-_BRACKETS = (r"\biggl", r"\Biggl"), (r"\Bigl", r"\biggl"), (r"\bigl", r"\Bigl"), ("(", r"\bigl")
-_ORDER = {"order": "none"}  # terms are already in order
+SCALE = 2**BITS  # fields of type float are multiples of its inverse
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_C_WORDS = (  # keywords that may be names of fields
+    "asm auto bool break case char const continue default do double else enum extern false float for goto "
+    "if inline int linux long NULL register restrict return short signed sizeof static strcmp struct switch "
+    "true typedef typeof union unix unsigned void volatile while"
+)
+_SQL_WORDS = (
+    "all and any array as asc between both case cast check column cross default desc distinct do else end "
+    "except false for foreign freeze from full group having in initially inner intersect into is join "
+    "lateral leading left like limit natural not null offset on only or order outer pivot primary qualify "
+    "references right select semi show similar some summarize table then to trailing true union unique "
+    "unpivot user using values variadic verbose when where window with"
+)
+
+
+class Language(NamedTuple):
+    """The syntax of a language: templates with {placeholders}.
+
+    ``size`` tests that a field is a whole number, ``fraction`` that it is a multiple of 1/1024. ``number``
+    and ``scaled`` (times 1024) are the operands of such fields. ``reserved`` words are ``renamed``.
+    """
+
+    floor: str
+    remainder: str
+    minimum: str
+    maximum: str
+    number: str
+    scaled: str
+    size: str
+    fraction: str
+    reserved: str = ""
+    renamed: str = ""
+
+
+def _sql(integer: str, divide: str, renamed: str) -> Language:
+    """Return a dialect with integers of 38 digits: 64 bits wrap around in Spark if its ANSI mode is off.
+
+    A dividend is made divisible before the exact division, because Spark's DIV returns 64 bits.
+    """
+    remainder = "((({over} % {under}) + {under}) % {under})"
+    return Language(
+        floor=f"CAST(({{over}} - {remainder}) {divide} {{under}} AS {integer})",
+        remainder=remainder,
+        minimum="LEAST",
+        maximum="GREATEST",
+        number=f"CAST({{name}} AS {integer})",
+        scaled=f"CAST({{name}}*{SCALE} AS {integer})",
+        size="{name} >= 0 AND {name} = {operand}",
+        fraction=f"{{name}} >= 0 AND {{name}}*{SCALE} = {{operand}}",
+        reserved=_SQL_WORDS,
+        renamed=renamed,
+    )
+
+
+LANGUAGES = {  # `sql` is DuckDB's; Python tests all sizes at once, and C fractions before it scales them
+    "python": Language(
+        *("({over} // {under})", "({over} % {under})", "min", "max", "{name}", f"int({{name}}*{SCALE})"),
+        *("", f"{{name}} >= 0 and {{name}}*{SCALE} % 1 == 0"),
+    ),
+    "c": Language(
+        *("div_(e_, {over}, {under})", "mod_(e_, {over}, {under})", "min_", "max_", "{name}"),
+        *("{name}_scaled_", "{name} >= 0", "", _C_WORDS, "{name}_field"),
+    ),
+    "sql": _sql("HUGEINT", "//", '"{name}"'),
+    "spark": _sql("DECIMAL(38, 0)", "/", "`{name}`"),
+}
 
 
 class TextPrinter(StrPrinter):  # type: ignore[misc]
-    """Prints `L·(4·d^2 + 9·d) + V·d`, or superscripts and brackets of Unicode."""
+    """Prints `L·(4·d^2 + 9·d) + V·d`, or with superscripts; ``names`` are the texts of symbols."""
 
-    def __init__(self, symbols: Mapping[str, Glyph], unicode: bool) -> None:
-        super().__init__(_ORDER)
-        self.symbols, self.unicode = symbols, unicode
+    functions = {"min": "min", "max": "max"}  # noqa: RUF012
 
-    def terms(self, terms: Sequence[Any]) -> str:
-        return join_terms(str(self._print(term)) for term in terms)
+    def __init__(self, names: Mapping[str, str], unicode: bool = False) -> None:
+        super().__init__({"order": "none"})  # terms are already in order
+        self.names, self.unicode = names, unicode
+
+    def add(self, terms: Iterable[Any]) -> str:
+        """Return a sum of terms in their order."""
+        return join_terms(self._print(term) for term in terms)
+
+    def call(self, function: str, arguments: Iterable[str]) -> str:
+        return f"{function}({', '.join(arguments)})"
 
     def _print_Symbol(self, expr: Any) -> str:
-        return self.symbols[expr.name].text if expr.name in self.symbols else str(expr.name)
+        return self.names.get(expr.name, str(expr.name))
 
     def _print_Add(self, expr: Any, order: Any = None) -> str:
-        return self.terms(sort_terms(expr.args))
+        return self.add(sort_terms(expr.args))
 
     def _print_Mul(self, expr: Any) -> str:
         negative, over, under = product(expr)
-        text = self._factors(over)
+        text, divisor = ("·".join(self.parenthesize(one, 50) for one in side) for side in (over, under))
         if under:
-            divisor = self._factors(under)
-            text = f"{text}/{f'({divisor})' if len(under) > 1 else divisor}"
+            text = f"{text}/({divisor})" if len(under) > 1 else f"{text}/{divisor}"
         return f"-{text}" if negative else text
-
-    def _factors(self, factors: Sequence[Any]) -> str:
-        return "·".join(self.parenthesize(factor, 50) for factor in factors)
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         base: str = self.parenthesize(expr.base, 60)
@@ -58,179 +121,126 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
         return f"{base}^{self.parenthesize(expr.exp, 60)}"
 
     def _print_floor(self, expr: Any) -> str:
-        return f"⌊{self._print(expr.args[0])}⌋" if self.unicode else f"floor({self._print(expr.args[0])})"
+        inner = self._print(expr.args[0])
+        return f"⌊{inner}⌋" if self.unicode else f"floor({inner})"
 
     def _print_ceiling(self, expr: Any) -> str:
-        return f"⌈{self._print(expr.args[0])}⌉" if self.unicode else f"ceil({self._print(expr.args[0])})"
+        inner = self._print(expr.args[0])
+        return f"⌈{inner}⌉" if self.unicode else f"ceil({inner})"
 
     def _print_Max(self, expr: Any) -> str:
-        return f"{type(expr).__name__.lower()}({', '.join(map(self._print, sort_arguments(expr)))})"
+        function = self.functions[type(expr).__name__.lower()]
+        return self.call(function, map(self._print, sort_arguments(expr)))
 
     _print_Min = _print_Max
 
 
-class TexPrinter(LatexPrinter):  # type: ignore[misc]
-    r"""Prints `L \bigl(4 d^2 + 9 d\bigr) + V\,d`: without `\left`, so that a line may break in a bracket."""
+class CodePrinter(TextPrinter):
+    """Prints exact integer expressions; ``operands`` are the texts of symbols not written by their names."""
 
-    def __init__(self, symbols: Mapping[str, Glyph]) -> None:
-        super().__init__(_ORDER)
-        self.symbols = symbols
+    def __init__(self, language: str, operands: Mapping[str, str] | None = None) -> None:
+        super().__init__(operands or {})
+        self.language, self.syntax = language, LANGUAGES[language]
+        self.functions = {"min": self.syntax.minimum, "max": self.syntax.maximum}
 
-    def terms(self, terms: Sequence[Any]) -> str:
-        return join_terms(str(self._print(term)) for term in terms)
+    def print_sum(self, terms: Sequence[Any]) -> str:
+        """Return a sum of terms that may have fractional coefficients but is an integer."""
+        over, under = fraction(terms)
+        return self.add(terms) if under == 1 else self.floor(self._print(over), self._print(under))
 
-    def separator(self, before: Any, after: Any) -> str:
-        return _LATEX_SEPARATORS[separator(before, after, self.symbols)]
+    def compare(self, op: str, left: Any, right: Any) -> str:
+        """Return a comparison of two expressions."""
+        op = {"==": "=", "!=": "<>"}.get(op, op) if self.language in ("sql", "spark") else op
+        return f"{self._print(left)} {op} {self._print(right)}"
 
-    def factors(self, factors: Sequence[Any]) -> str:
-        text = ""
-        for before, factor in zip([None, *factors], factors, strict=False):
-            text += self.separator(before, factor) if text else ""
-            shown = self._print(factor)
-            text += enclose(shown) if factor.is_Add and len(factors) > 1 else shown
-        return text
+    def floor(self, over: str, under: str) -> str:
+        return self.syntax.floor.format(over=_bracket(over), under=_bracket(under))
 
-    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:
-        return self.symbols[expr.name].latex if expr.name in self.symbols else super()._print_Symbol(expr)
+    def _print_floor(self, expr: Any) -> str:
+        over, under = sympy.together(expr.args[0]).as_numer_denom()
+        return str(self._print(over)) if under == 1 else self.floor(self._print(over), self._print(under))
 
-    def _print_Add(self, expr: Any, order: Any = None) -> str:
-        return self.terms(sort_terms(expr.args))
+    def _print_ceiling(self, expr: Any) -> str:
+        over, under = sympy.together(expr.args[0]).as_numer_denom()
+        return self.floor(self._print(over + under - 1), self._print(under))
+
+    def _print_Mod(self, expr: Any) -> str:
+        left, right = (sympy.together(arg).as_numer_denom() for arg in expr.args)
+        under = sympy.ilcm(left[1], right[1]) if (left[1] * right[1]).is_Integer else left[1] * right[1]
+        over, by = (_bracket(self._print(sympy.expand(n * under / m))) for n, m in (left, right))
+        found = self.syntax.remainder.format(over=over, under=by)
+        return found if under == 1 else f"({found}/{self._print(under)})"
 
     def _print_Mul(self, expr: Any) -> str:
         negative, over, under = product(expr)
-        text = self.factors(over)
-        text = rf"\frac{{{text}}}{{{self.factors(under)}}}" if under else text
+        text = "*".join(self.parenthesize(factor, 50) for factor in over)
+        text += "".join(f"/{self.parenthesize(factor, 60)}" for factor in under)
         return f"-{text}" if negative else text
 
-    def _print_Pow(self, expr: Any) -> str:
-        if expr.exp.could_extract_minus_sign():
-            return self._print_Mul(expr)
-        if not expr.exp.is_Integer:
-            return str(super()._print_Pow(expr))
-        base = self._print(expr.base)
-        power = f"{expr.exp}" if expr.exp < 10 else f"{{{expr.exp}}}"
-        kinds = (sympy.Symbol, sympy.Number, sympy.floor, sympy.ceiling)
-        return f"{base if isinstance(expr.base, kinds) else enclose(base)}^{power}"
-
-    def _print_floor(self, expr: Any, exp: Any = None) -> str:
-        """A rounding of a quotient with a slash, to keep the height of a line of text."""
-        sides, (inner,) = "floor" if isinstance(expr, sympy.floor) else "ceil", expr.args
-        negative, over, under = product(inner)
-        if inner.is_Add or negative or not under:
-            return rf"\l{sides} {self._print(inner)} \r{sides}"
-        divisor, dividend = self.factors(under), self.factors(over)
-        divisor = enclose(divisor) if len(under) > 1 or under[0].is_Add else divisor
-        dividend = enclose(dividend) if over[0].is_Add else dividend
-        return rf"\l{sides} {dividend} / {divisor} \r{sides}"
-
-    _print_ceiling = _print_floor
-
-    def _print_NthPrime(self, expr: Any, exp: Any = None) -> str:
-        return rf"\operatorname{{prime}}{enclose(', '.join(map(self._print, expr.args)))}"
-
-    def _print_Max(self, expr: Any, exp: Any = None) -> str:
-        name = type(expr).__name__.lower()
-        return rf"\{name}{enclose(', '.join(map(self._print, sort_arguments(expr))))}"
-
-    _print_Min = _print_Max
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        base = self.parenthesize(expr.base, 60)
+        if self.language == "python":
+            return f"{base}**{self.parenthesize(expr.exp, 60)}"
+        return "*".join([base] * int(expr.exp))
 
 
-class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
-    """Prints presentation MathML: a symbol with its subscript, a name as a word."""
+class CPrinter(CodePrinter):
+    """Prints calls of C functions that check each step for an overflow of 128 bits."""
 
-    def __init__(self, symbols: Mapping[str, Glyph]) -> None:
-        super().__init__(_ORDER)
-        self.symbols = symbols
+    def add(self, terms: Iterable[Any]) -> str:
+        first, *others = sorted(terms, key=lambda term: bool(term.could_extract_minus_sign()))
+        text = str(self._print(first))
+        for term in others:
+            negative = term.could_extract_minus_sign()
+            text = f"{'sub_' if negative else 'add_'}(e_, {text}, {self._print(-term if negative else term)})"
+        return text
 
-    def terms(self, terms: Sequence[Any]) -> Any:
-        row = self._element("mrow")
-        for index, term in enumerate(terms):
-            negative = product(term).negative
-            if negative or index:
-                row.appendChild(self._element("mo", _MINUS if negative else "+"))
-            row.appendChild(self._positive(term) if negative else self._print(term))
-        return row
+    def call(self, function: str, arguments: Iterable[str]) -> str:
+        return reduce(lambda before, argument: f"{function}({before}, {argument})", arguments)
 
-    def _element(self, name: str, *children: Any) -> Any:
-        element = self.dom.createElement(name)
-        for child in children:
-            element.appendChild(self.dom.createTextNode(child) if isinstance(child, str) else child)
-        return element
+    def floor(self, over: str, under: str) -> str:
+        return self.syntax.floor.format(over=over, under=under)
 
-    def _print_Symbol(self, expr: Any, style: str = "plain") -> Any:
-        glyph = self.symbols.get(expr.name, Glyph(expr.name, "", ""))
-        stem, _, below = glyph.text.partition("_")
-        if glyph.latex.startswith(f"\\{stem}"):
-            stem = _greek_letter(stem)
-        if below and not glyph.named:
-            below = below.replace("_", ",")
-            return self._element("msub", self._element("mi", stem), self._element("mtext", below))
-        word = self._element("mi", glyph.text if glyph.named else stem)
-        if len(word.firstChild.data) > 1:
-            word.setAttribute("mathvariant", "normal")
-        return word
+    def _multiply(self, factors: Iterable[str]) -> str:
+        return reduce(lambda before, factor: f"mul_(e_, {before}, {factor})", factors)
 
-    def _print_Add(self, expr: Any, order: Any = None) -> Any:
-        return self.terms(sort_terms(expr.args))
+    def _print_Mul(self, expr: Any) -> str:
+        negative, over, under = product(expr)
+        text = self._multiply([*["-1"] * negative, *map(self._print, over)])
+        return reduce(self.floor, map(self._print, under), text)
 
-    def _print_Mul(self, expr: Any) -> Any:
-        shown = self._positive(expr)
-        return self._element("mrow", self._element("mo", _MINUS), shown) if product(expr).negative else shown
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        return self._multiply([str(self._print(expr.base))] * int(expr.exp))
 
-    def _positive(self, term: Any) -> Any:
-        _, over, under = product(term)
-        shown = self._factors(over)
-        return self._element("mfrac", shown, self._factors(under)) if under else shown
-
-    def _factors(self, factors: Sequence[Any]) -> Any:
-        row = self._element("mrow")
-        for before, factor in zip([None, *factors], factors, strict=False):
-            if before is not None:
-                sign = separator(before, factor, self.symbols)
-                times = self._element("mo", DOT if sign == DOT else "\N{INVISIBLE TIMES}")
-                if sign == THIN_SPACE:
-                    times.setAttribute("rspace", "0.17em")
-                row.appendChild(times)
-            row.appendChild(self.parenthesize(factor, 50))
-        return row
-
-    def _print_Max(self, expr: Any) -> Any:
-        parts: list[Any] = []
-        for argument in sort_arguments(expr):
-            parts += [self._element("mo", ","), self._print(argument)]
-        name = self._element("mi", type(expr).__name__.lower())
-        return self._element("mrow", name, self._element("mo", "("), *parts[1:], self._element("mo", ")"))
-
-    _print_Min = _print_Max
+    def _print_Integer(self, expr: Any) -> str:
+        value = int(expr)
+        if abs(value) < 2**63:
+            return str(value)
+        if abs(value) >= 2**127:
+            raise FormulaError("the formula has a number of more than 127 bits", help="choose another format")
+        text = f"((wide_){abs(value) >> 64}ULL << 64 | {abs(value) % 2**64}ULL)"
+        return text if value > 0 else f"-{text}"
 
 
-def enclose(text: str) -> str:
-    """LaTeX in brackets that are larger than those within."""
-    size = bracket_size(text)
-    return f"{size}({text}{size[:-1] + 'r' if size else ''})"
+def printer(language: str, operands: Mapping[str, str] | None = None) -> CodePrinter:
+    """Return the printer of one of :data:`LANGUAGES`."""
+    return (CPrinter if language == "c" else CodePrinter)(language, operands)
 
 
-def bracket_size(text: str) -> str:
-    r"""The size of a bracket around LaTeX: empty, `\bigl`, …"""
-    if r"\frac" in text and r"\bigg" not in text:
-        return r"\biggl" if r"\Bigl" in text else r"\Bigl"
-    return next((outer for inner, outer in _BRACKETS if inner in text), "")
+def join_terms(texts: Iterable[str]) -> str:
+    """Return printed terms as a sum."""
+    return " + ".join(texts).replace("+ -", "- ")
 
 
-def latex(terms: Sequence[Any], symbols: Mapping[str, Glyph]) -> str:
-    """LaTeX without delimiters, in one line."""
-    return TexPrinter(symbols).terms(terms)
+def fraction(terms: Sequence[Any]) -> tuple[Any, Any]:
+    """Return a sum of terms as one fraction of expressions with whole coefficients."""
+    total = sympy.expand(sympy.Add(*terms))
+    if all(term.as_numer_denom()[1] == 1 for term in sympy.Add.make_args(total)):
+        return total, sympy.Integer(1)
+    over, under = sympy.together(total).as_numer_denom()
+    return sympy.expand(over), under
 
 
-def mathml(terms: Sequence[Any], symbols: Mapping[str, Glyph]) -> str:
-    """A MathML element with presentation markup."""
-    body = MathPrinter(symbols).terms(terms).toxml()
-    return f'<math xmlns="http://www.w3.org/1998/Math/MathML">{body}</math>'
-
-
-def _greek_letter(name: str) -> str:
-    """A Greek letter by its LaTeX name; other names unchanged."""
-    try:
-        return unicodedata.lookup(f"GREEK SMALL LETTER {name}")
-    except KeyError:
-        return name
+def _bracket(text: str) -> str:
+    """Return an operand, in brackets unless it is a name, a number or a call of CAST."""
+    return text if re.fullmatch(r"[\w.]+|CAST\([\w.]+ AS [A-Z]+(\(38, 0\))?\)", text) else f"({text})"

@@ -7,7 +7,7 @@ order it counts as one sign, around terms of several orders as three: 4·d² + 9
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
 from math import gcd, lcm
@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.render.notation import Glyph
 from archspec.render.order import lead, order, product, sort_terms
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
 from archspec.tables.quantities import FORMULAS
 
-THIN_SPACE, DOT = "\N{THIN SPACE}", "\N{DOT OPERATOR}"
 _MOST_PAIRED = 40  # terms up to which each pair is searched for common factors
 
 
@@ -41,6 +39,9 @@ class Monomial(NamedTuple):
         powers = [base**power for base, power in self.powers.items()]
         return powers if self.number == 1 and powers else [self.number, *powers]
 
+    def has(self, powers: dict[Any, int]) -> bool:
+        return all(self.powers.get(base, 0) >= power for base, power in powers.items())
+
     def divide(self, other: Monomial) -> Monomial:
         left = {base: power - other.powers.get(base, 0) for base, power in self.powers.items()}
         return Monomial(self.number / other.number, {base: power for base, power in left.items() if power})
@@ -55,7 +56,7 @@ class Factoring(NamedTuple):
 
 
 def arrange_terms(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = None) -> list[Any]:
-    """The terms of a formula, or of some of its tensors, in order and factored."""
+    """Return the terms of a formula, or of some of its tensors, in order and factored."""
     groups: dict[Any, list[Any]] = {}  # repetition -> its content
     for tensor in formula.tensors if tensors is None else tensors:
         part = sympy.expand(FORMULAS[formula.quantity].term(tensor) * formula.scale)
@@ -72,13 +73,14 @@ def arrange_terms(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None 
         once = formula.plain(sympy.expand(sympy.Add(*inner)))
         once = sympy.expand(once.xreplace(formula.replacements))
         times = formula.plain(repetition).xreplace(formula.replacements)
-        parts = factor_terms(once) if once != 0 else []
-        terms += parts if times == 1 or not parts else [multiply([times, add(parts)])]
+        if once != 0:
+            parts = factor_terms(once)
+            terms += parts if times == 1 else [multiply([times, add(parts)])]
     return sort_terms(terms) or [sympy.Integer(0)]
 
 
 def factor_terms(expr: Any) -> list[Any]:
-    """The terms of an expanded sum in order, with common factors taken if that is shorter.
+    """Return the terms of an expanded sum in order, with common factors taken if that is shorter.
 
     >>> d, e, h, k = sympy.symbols("hidden_size head_dim num_attention_heads num_key_value_heads")
     >>> factor_terms(2 * d * e * h + 2 * d * e * k + d)
@@ -88,30 +90,14 @@ def factor_terms(expr: Any) -> list[Any]:
 
 
 def multiply(factors: Sequence[Any]) -> Any:
-    """A product as written: SymPy would multiply a number into a sum."""
+    """Return a product as written: SymPy would multiply a number into a sum."""
     flat = [part for factor in factors for part in (factor.args if factor.is_Mul else (factor,))]
     return sympy.Mul(*flat, evaluate=False) if len(flat) > 1 else flat[0]
 
 
 def add(terms: Sequence[Any]) -> Any:
-    """A sum as written."""
+    """Return a sum as written."""
     return sympy.Add(*terms, evaluate=False) if len(terms) > 1 else terms[0]
-
-
-def join_terms(texts: Iterable[str]) -> str:
-    """Printed terms as a sum."""
-    return " + ".join(texts).replace("+ -", "- ")
-
-
-def separator(before: Any, after: Any, symbols: Mapping[str, Glyph]) -> str:
-    """The sign between two factors: none at a bracket, a thin space, or a dot next to a spelled-out name."""
-    if before.is_Number:
-        return DOT if after.is_Number or (after.is_Pow and after.base.is_Number) else ""
-    for factor in (before, after):
-        base = factor.base if factor.is_Pow else factor
-        if base.is_Symbol and base.name in symbols and symbols[base.name].named:
-            return DOT
-    return "" if before.is_Add or after.is_Add else THIN_SPACE
 
 
 def _factor(terms: list[Monomial]) -> list[Any]:
@@ -124,7 +110,7 @@ def _factor(terms: list[Monomial]) -> list[Any]:
 
 
 def _best_factoring(terms: list[Monomial]) -> Factoring | None:
-    """The factor of all terms if it has more than one sign; otherwise the factoring that saves most.
+    """Return the factor of all terms if it has several signs; otherwise the factoring that saves most.
 
     Ties go to the factoring of more terms, then to the factor that comes first in a product.
     """
@@ -135,12 +121,8 @@ def _best_factoring(terms: list[Monomial]) -> Factoring | None:
             return whole
     candidates: set[tuple[int, ...]] = set()
     for powers in _shared_powers(terms):
-        members = [
-            index
-            for index, term in enumerate(terms)
-            if all(term.powers.get(base, 0) >= power for base, power in powers.items())
-        ]
-        candidates.add(tuple(members))
+        members = tuple(index for index, term in enumerate(terms) if term.has(powers))
+        candidates.add(members)
         for one in {orders[index] for index in members}:
             candidates.add(tuple(index for index in members if orders[index] == one))
     found = (_factoring(terms, orders, members) for members in candidates if len(members) > 1)
@@ -152,7 +134,7 @@ def _best_factoring(terms: list[Monomial]) -> Factoring | None:
 
 
 def _shared_powers(terms: list[Monomial]) -> Iterable[dict[Any, int]]:
-    """The common powers of each pair of terms; of many terms, each base."""
+    """Return the common powers of each pair of terms; of many terms, each base."""
     if len(terms) > _MOST_PAIRED:
         return [{base: 1} for base in dict.fromkeys(base for term in terms for base in term.powers)]
     pairs = map(_common_powers, combinations(terms, 2))

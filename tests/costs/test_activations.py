@@ -94,6 +94,7 @@ def test_the_closed_form_is_the_count(architecture: str, attention: str, checkpo
     step = Step(2, 64, attention=attention, checkpointing=checkpointing)
     model = archspec.load(architecture)
     found = Formula.of(model.scope, architecture, "activation_bytes", step)
+    found.source = model
     lengths = {"past", "new_encoder_tokens", "encoder_tokens"}
     assert not {symbol.name for symbol in found.expr.free_symbols} & lengths
     for batch, tokens in ((2, 64), (3, 17), (5, 1000)):

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from archspec.render.code.printer import identifier, literal
+from archspec.render.conditions import identifier, literal
 
 CODES = {"ok": 0, "condition": 1, "overflow": 2}
 _KINDS = {"long long": ctypes.c_longlong, "double": ctypes.c_double, "bool": ctypes.c_bool}

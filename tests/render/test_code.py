@@ -13,7 +13,7 @@ from native import CODES, Library, sql_row
 
 import archspec
 from archspec.errors import ArchspecError
-from archspec.render.code.printer import identifier
+from archspec.render.conditions import identifier
 from archspec.specs.library import shipped
 from archspec.tables.quantities import COSTS
 from archspec.verifying.campaign import all_architectures

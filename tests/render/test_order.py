@@ -7,9 +7,9 @@ import re
 import pytest
 
 import archspec
-from archspec.render.code.printer import printer
 from archspec.render.formats import glyphs
 from archspec.render.notation import choose_glyphs, entries, path, spell_name
+from archspec.render.printers import printer
 from archspec.render.terms import arrange_terms
 
 FORMULAS = {  # the highest order first, common factors taken, factors as notation.yaml lists them

@@ -13,9 +13,10 @@ from native import CODES, Library
 
 import archspec
 from archspec.render.arrangements import arrangement
-from archspec.render.code.printer import literal
-from archspec.render.formats import format_formula, program
+from archspec.render.conditions import literal
+from archspec.render.formats import format_formula
 from archspec.render.notation import choose_glyphs
+from archspec.render.programs import program
 
 ARCHITECTURES = (
     *("BertForMaskedLM", "GPT2LMHeadModel", "LlamaForCausalLM", "T5ForConditionalGeneration"),
@@ -199,12 +200,13 @@ def test_parts_are_code_under_their_labels(duckdb_value: Query) -> None:
     parts, row = arrangement(formula, "component"), formula.inputs
     wanted = {part.label.replace("-", "_"): int(formula.number(part.expr)) for part in parts}
     namespace: dict[str, Any] = {**row}
-    exec(program(formula, parts, "python"), {}, namespace)
+    labelled = [(part.label, part.terms) for part in parts]
+    exec(program(formula, "python", labelled), {}, namespace)
     assert {name: namespace[name] for name in wanted} == wanted
     columns = ", ".join(f"{literal('sql', value)} AS {name}" for name, value in row.items())
-    table = f"SELECT {program(formula, parts, 'sql')} FROM (SELECT {columns})"
+    table = f"SELECT {program(formula, 'sql', labelled)} FROM (SELECT {columns})"
     assert duckdb_value(f"SELECT {' + '.join(wanted)} FROM ({table})") == formula.evaluate()
-    assert program(formula, parts, "c").count("int feed_forward(") == 1
+    assert program(formula, "c", labelled).count("int feed_forward(") == 1
 
 
 def test_factors_in_mathml_are_told_apart() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
+from archspec.configs.origin import RawConfig
+from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import Source
 from archspec.specs.library import shipped
@@ -17,6 +19,22 @@ from archspec.tree.builder import Builder
 from archspec.tree.tensors import quantities_of, tensors
 
 LENIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
+
+
+class ToySource:
+    """A config of a toy spec as the source of a formula."""
+
+    set_notes: tuple[str, ...] = ()
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def at(self, set: Any = None, /, **fields: Any) -> ToySource:
+        """Return the config with other fields."""
+        config = read_config(RawConfig(dict(self.scope.raw), self.scope.origin), {**(set or {}), **fields})
+        scope = Scope(self.scope.spec, config.raw, config.origin)
+        scope.validate()
+        return ToySource(scope)
 
 
 def exact(spec: Spec, architecture: str, raw: dict[str, Any]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from random_specs import CONFIG, LENIENT, drawn, exact, nested, specs, toy
+from random_specs import CONFIG, LENIENT, ToySource, drawn, exact, nested, specs, toy
 
 import archspec
 from archspec.configs.scope import Scope
@@ -45,6 +45,8 @@ def formulas(
         except Loops:
             continue
         found = {quantity: Formula(architecture, quantity, rows, builder) for quantity in QUANTITIES}
+        for formula in found.values():
+            formula.source = ToySource(formula.scope)
         if {quantity: formula.substituted(formula.symbols) for quantity, formula in found.items()} == wanted:
             return found, builder
     raise AssertionError(f"{architecture}: no closed form gives {wanted}")
@@ -319,6 +321,7 @@ architectures:
 def test_loops_that_start_later_or_take_steps(body: str) -> None:
     spec, raw = toy(f"{CONFIG}architectures:\n  ToyModel:\n    {body}\n"), {"p": 7}
     formula = Formula.of(Scope(spec, raw), "ToyModel")
+    formula.source = ToySource(formula.scope)
     assert formula.evaluate() == exact(spec, "ToyModel", raw)["params"] and formula.sensitivity().fields
     for other in ({"p": 5}, {"p": 6, "k": 3}):
         assert formula.evaluate(other) == exact(spec, "ToyModel", {**raw, **other})["params"]

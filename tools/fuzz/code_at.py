@@ -15,8 +15,7 @@ from archspec.costs.activations import validated_activations
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
 from archspec.models.branches import value_at
-from archspec.render.code.conditions import prepare
-from archspec.render.code.printer import identifier
+from archspec.render.conditions import identifier, prepare
 from archspec.specs.exported import ALLOWED
 from archspec.symbolic.closed_form import others
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from archspec.arguments import described
 from archspec.errors import FormulaError
+from archspec.render.markup import TexPrinter, bracket_size
 from archspec.render.notation import Glyph
 from archspec.render.order import product, sort_terms
-from archspec.render.printers import TexPrinter, bracket_size
 
 COLUMN = 69  # the text of LaTeX's article
 WIDEST = 1_000_000

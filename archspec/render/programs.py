@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from archspec.render.code.conditions import Code, Parts, prepare
-from archspec.render.code.printer import SCALE, identifier, printer
+from archspec.render.conditions import Code, Parts, identifier, prepare
+from archspec.render.printers import SCALE, printer
 from archspec.symbolic.closed_form import ClosedForm
 
 _C_FUNCTIONS = """\
@@ -47,14 +47,24 @@ static wide_ min_(wide_ a, wide_ b) { return a < b ? a : b; }
 static wide_ max_(wide_ a, wide_ b) { return a > b ? a : b; }"""
 
 
-def program(formula: ClosedForm, language: str, parts: Parts, labeled: bool) -> str:
-    """The parts in one of :data:`archspec.render.code.printer.LANGUAGES`, with their labels if asked."""
-    code = prepare(formula, parts)
+def program(formula: ClosedForm, language: str, parts: Parts) -> str:
+    """Return the labelled parts in one of :data:`archspec.render.printers.LANGUAGES`.
+
+    The label of the whole formula is empty.
+    """
+    code, is_labeled = prepare(formula, parts), any(label for label, _ in parts)
     if language == "c":
         return _c(formula, code)
     if language == "python":
-        return _python_statements(formula, code) if labeled else _python(formula, code)
-    return _sql(formula, code, language, labeled)
+        return _python_statements(formula, code) if is_labeled else _python(formula, code)
+    prints = printer(language, code.operands(language))
+    when = "\n  AND ".join(code.tests(language)) or "TRUE"
+    cases = [
+        f"CASE WHEN {when}\n  THEN {prints.print_sum(terms)} END"
+        + (f" AS {identifier(label or formula.quantity)}" if is_labeled else "")
+        for label, terms in code.parts
+    ]
+    return f"/* {_comment(formula, code)} */\n" + ",\n".join(cases)
 
 
 def _comment(formula: ClosedForm, code: Code) -> str:
@@ -83,22 +93,13 @@ def _python_statements(formula: ClosedForm, code: Code) -> str:
     lines = [f"# {formula.quantity_name} of {formula.architecture}; ValueError if a condition fails"]
     for test in code.tests("python"):
         lines += [f"if not ({test}):", f"    raise ValueError({f'{message} {test}'!r})"]
-    lines += [f"{identifier(label)} = {prints.print_sum(terms)}" for label, terms in code.parts]
+    for label, terms in code.parts:
+        lines.append(f"{identifier(label or formula.quantity)} = {prints.print_sum(terms)}")
     return "\n".join(lines)
 
 
-def _sql(formula: ClosedForm, code: Code, language: str, labeled: bool) -> str:
-    prints = printer(language, code.operands(language))
-    when = "\n  AND ".join(code.tests(language)) or "TRUE"
-    cases = [
-        f"CASE WHEN {when}\n  THEN {prints.print_sum(terms)} END" + f" AS {identifier(label)}" * labeled
-        for label, terms in code.parts
-    ]
-    return f"/* {_comment(formula, code)} */\n" + ",\n".join(cases)
-
-
 def _c(formula: ClosedForm, code: Code) -> str:
-    functions = "\n".join(_c_function(code, label, terms) for label, terms in code.parts)
+    functions = "\n".join(_c_function(code, label or formula.quantity, terms) for label, terms in code.parts)
     helpers = _C_FUNCTIONS.split("\n\n")
     used = [one for one in helpers if one.split("(")[0].split()[-1] + "(" in functions]
     lines = [
@@ -130,6 +131,5 @@ def _c_function(code: Code, label: str, terms: Sequence[Any]) -> str:
 
 
 def _c_kind(value: Any) -> str:
-    """The type of a parameter; bool is also an int."""
     kinds = {bool: "bool ", int: "long long ", float: "double ", type(None): "const void *"}
     return kinds.get(type(value), "const char *")

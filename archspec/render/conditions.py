@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.render.code.printer import LANGUAGES, SCALE, fraction, identifier, literal, printer
+from archspec.render.notation import spell_name
+from archspec.render.printers import LANGUAGES, SCALE, fraction, printer
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.validity.checks import Check, exactly
 
@@ -38,17 +40,17 @@ class Code(NamedTuple):
         return set(map(_field, self.inputs))
 
     def identifiers(self, language: str = "python") -> dict[str, str]:
-        """Each input's identifier in a language."""
+        """Return each input's identifier in a language."""
         return {name: identifier(name, language) for name in self.inputs}
 
     def operands(self, language: str) -> dict[str, str]:
-        """Each numeric input as an operand of whole numbers."""
+        """Return each numeric input as an operand of whole numbers."""
         names, syntax = self.identifiers(language), LANGUAGES[language]
         numbers = {name: syntax.number.format(name=names[name]) for name in self.whole}
         return numbers | {name: syntax.scaled.format(name=names[name]) for name in self.floats}
 
     def tests(self, language: str) -> list[str]:
-        """The conditions as expressions of a language."""
+        """Return the conditions as expressions of a language."""
         names, operands, syntax = self.identifiers(language), self.operands(language), LANGUAGES[language]
         prints = printer(language, operands)
         sizes = [syntax.size.format(name=names[name], operand=operands[name]) for name in self.whole]
@@ -59,17 +61,6 @@ class Code(NamedTuple):
         checks = [prints.compare(*check) for check in self.checks]
         flags = [_flag(language, names[name], value) for name, value in self.flags.items()]
         return [*sizes, *flags, *checks] if language == "c" else [*sizes, *scaled, *checks, *flags]
-
-
-def _flag(language: str, name: str, value: Any) -> str:
-    text = literal(language, value)
-    if language == "c":
-        if value is None or isinstance(value, bool):
-            return name if value else f"!{name}"
-        return f"{name} == {text}" if isinstance(value, int | float) else f"text_is_({name}, {text})"
-    if language == "python":
-        return f"{name} {'is' if value is None or isinstance(value, bool) else '=='} {text}"
-    return f"{name} {'IS' if value is None else '='} {text}"
 
 
 class _Conditions:
@@ -105,14 +96,14 @@ class _Conditions:
             self.constants |= {sympy.Symbol(item): exactly(self.values[item]) for item in items}
 
     def check(self, op: str, left: Any, right: Any) -> Check:
-        """A condition with the formula's replacements made, over whole numbers."""
+        """Return a condition with the formula's replacements made, over whole numbers."""
         return Check(op, self.express(left, whole=True), self.express(right, whole=True))
 
     def express(self, expr: Any, whole: bool = False) -> Any:
-        """An expression that every language has; other parts (everything, if ``whole``) are constants."""
+        """Return what every language has; other parts (everything, if ``whole``) become constants."""
         expr = sympy.sympify(expr).xreplace(self.formula.replacements).xreplace(self.constants)
         scaled = expr.xreplace(self.scaled)
-        if is_expressible(scaled):
+        if _is_expressible(scaled):
             return scaled
         if not whole and isinstance(expr, sympy.Add | sympy.Mul):
             return expr.func(*map(self.express, expr.args), evaluate=False)
@@ -131,7 +122,7 @@ class _Conditions:
 
 
 def prepare(formula: ClosedForm, parts: Parts | None = None) -> Code:
-    """A formula, or its parts, with everything that its code must check."""
+    """Return a formula, or its parts, with everything that its code must check."""
     parts = [("", [formula.expr])] if parts is None else parts
     found = _Conditions(formula)
     expressed = [(label, [*map(found.express, terms)]) for label, terms in parts]
@@ -156,8 +147,56 @@ def prepare(formula: ClosedForm, parts: Parts | None = None) -> Code:
     return Code(tuple(labelled), tuple(checks), flags, whole, floats, inputs, tuple(optional))
 
 
+def identifier(name: str, language: str = "python") -> str:
+    """Return a field's name as an identifier; reserved words are quoted in SQL and get a suffix in C.
+
+    >>> identifier("conv_dim[0]"), identifier("_attn_mode"), identifier("asm", "c")
+    ('conv_dim_0', '_attn_mode', 'asm_field')
+    """
+    text = "_" * name.startswith("_") + spell_name(name).text
+    word, syntax = text if language == "c" else text.lower(), LANGUAGES[language]
+    return syntax.renamed.format(name=text) if word in syntax.reserved.split() else text
+
+
+def literal(language: str, value: Any) -> str:
+    """Return a plain value; in SQL and C, mappings and lists of mixed types are JSON texts."""
+    if language == "python":
+        return repr(value)
+    if isinstance(value, bool | None):
+        return str(value).upper().replace("NONE", "NULL")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value) if language == "c" else f"CAST('{value!r}' AS DOUBLE)"
+    kinds = {type(item) for item in value} if isinstance(value, list) else set()
+    if language != "c" and len(kinds) == 1 and kinds <= {bool, int, str}:
+        items = ", ".join(literal(language, item) for item in value)
+        return f"array({items})" if language == "spark" else f"[{items}]"
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    if language == "spark":
+        return json.dumps(text)
+    return _c_text(text) if language == "c" else "'" + text.replace("'", "''") + "'"
+
+
+def _c_text(text: str) -> str:
+    """Return a string literal of C: special characters are octal escapes of UTF-8."""
+    plain = {ord(sign): sign for sign in map(chr, range(32, 127)) if sign not in '"\\?'}
+    return '"' + "".join(plain.get(byte, f"\\{byte:03o}") for byte in text.encode()) + '"'
+
+
+def _flag(language: str, name: str, value: Any) -> str:
+    text, is_word = literal(language, value), value is None or isinstance(value, bool)
+    if language == "python":
+        return f"{name} {'is' if is_word else '=='} {text}"
+    if language != "c":
+        return f"{name} {'IS' if value is None else '='} {text}"
+    if is_word:
+        return name if value else f"!{name}"
+    return f"{name} == {text}" if isinstance(value, int | float) else f"text_is_({name}, {text})"
+
+
 def _field(name: str) -> str:
-    """The field of an input: `depths` for `len(depths)` and `depths[0]`."""
+    """Return the field of an input: `depths` for `len(depths)` and `depths[0]`."""
     return name.removeprefix("len(").rstrip(")").partition("[")[0]
 
 
@@ -166,7 +205,7 @@ def _fixes_value(check: Check) -> bool:
 
 
 def _simplify(checks: Iterable[Check]) -> list[Check]:
-    """Conditions without constants and duplicates; of several limits of one expression, the lowest."""
+    """Drop constants and duplicates; of several upper bounds of one expression, keep the lowest."""
     found: dict[Any, Check] = {}
     for op, left, right in checks:
         if not left.free_symbols | right.free_symbols:
@@ -186,15 +225,16 @@ def _simplify(checks: Iterable[Check]) -> list[Check]:
 
 
 def _clear(op: str, left: Any, right: Any) -> Check:
+    """Multiply both sides by their denominators."""
     divisors = (sympy.together(side).as_numer_denom()[1] for side in (left, right))
     times = sympy.ilcm(1, *(divisor for divisor in divisors if divisor.is_Integer))
     return Check(op, *(side if times == 1 else sympy.expand(side * times) for side in (left, right)))
 
 
-def is_expressible(expr: Any) -> bool:
+def _is_expressible(expr: Any) -> bool:
     """Return True for arithmetic of whole numbers that every language has, or a fraction of such."""
     if isinstance(expr, sympy.Pow):
-        return expr.exp in (-1, *range(1, 65)) and is_expressible(expr.base)
+        return expr.exp in (-1, *range(1, 65)) and _is_expressible(expr.base)
     if isinstance(expr, sympy.Min | sympy.Max | sympy.Mod):
-        return all(is_expressible(arg) and fraction([arg])[1] == 1 for arg in expr.args)
-    return isinstance(expr, _KINDS) and all(map(is_expressible, expr.args))
+        return all(_is_expressible(arg) and fraction([arg])[1] == 1 for arg in expr.args)
+    return isinstance(expr, _KINDS) and all(map(_is_expressible, expr.args))
