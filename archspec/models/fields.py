@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from archspec.configs.checks import default_kinds
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, UnknownArchitectureError
-from archspec.language.expression import Expression, names, text_of
+from archspec.language.expression import names, text_of
 from archspec.models.report import OfModel, Record, Report, fact, note_lines
 from archspec.reports import Block, Table, shortened
 from archspec.specs.records import Spec, cost_expressions, leaves
@@ -80,9 +81,8 @@ class Fields(Report):
         rows = []
         for one in self.fields:
             source = "the config" if one.given else "other fields" if one.computed else "the default"
-            value = (
-                shortened(one.value) if isinstance(one.value, list) else json.dumps(one.value, default=str)
-            )
+            is_list = isinstance(one.value, list)
+            value = shortened(one.value) if is_list else json.dumps(one.value, default=str)
             rows.append((one.field, value, " | ".join(one.types), source))
         yield Table("field|value|type|set by", rows)
 
@@ -109,19 +109,15 @@ def _fields(scope: Scope) -> Iterator[FieldValue]:
 def _choices(spec: Spec, name: str) -> tuple[str, ...]:
     """Return the strings that a spec compares a field with."""
     found: list[str] = []
-    trees = [one.tree for one in _expressions(spec) if name in names(one.tree)]
+    expressions = [*spec.require, *(field.default for field in spec.fields.values() if field.default)]
+    for module in spec.modules.values():
+        expressions += [*leaves(module.body), *module.where.values(), *module.require]
+        expressions += cost_expressions(module)
+    trees = [one.tree for one in expressions if name in names(one.tree)]
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and node.left.id == name:
             found += filter(None, map(text_of, ast.walk(node.comparators[0])))
     return tuple(dict.fromkeys(found))
-
-
-def _expressions(spec: Spec) -> Iterator[Expression]:
-    yield from spec.require
-    yield from (field.default for field in spec.fields.values() if field.default is not None)
-    for module in spec.modules.values():
-        yield from (*leaves(module.body), *module.where.values(), *module.require)
-        yield from cost_expressions(module)
 
 
 def entering(formula: ClosedForm, source: Source) -> Iterator[str]:
@@ -131,16 +127,14 @@ def entering(formula: ClosedForm, source: Source) -> Iterator[str]:
     """
     from archspec.symbolic.closed_form import exact, others
 
-    counted = exact(source.scope, formula.architecture, formula.quantity, formula.call)
+    subject = formula.architecture, formula.quantity, formula.call
+    counted = exact(source.scope, *subject)
 
     def changes(one: FieldValue) -> bool:
         for value in others(one.value, one.choices):
-            try:
-                there = source.at({one.field: value}).scope
-                if exact(there, formula.architecture, formula.quantity, formula.call) != counted:
+            with suppress(ArchspecError):
+                if exact(source.at({one.field: value}).scope, *subject) != counted:
                     return True
-            except ArchspecError:
-                continue
         return False
 
     named = {name.partition("[")[0] for name in (*formula.symbols, *formula.flags)}
@@ -217,20 +211,15 @@ class Sensitivities(OfModel, Report):
     def _step(self, name: str, value: int | float, base: int) -> tuple[int | None, int | None]:
         """Return the smallest increase of a field that can be built, and the exact change of the count."""
         for by in range(1, MAX_STEP + 1):
-            try:
+            with suppress(ArchspecError):
                 return by, self._count({name: value + by}) - base
-            except ArchspecError:
-                continue
         return None, None
 
     def blocks(self) -> Iterator[Block]:
         """Yield the count, a row for each field, and notes."""
-        formula = self.formula
-        yield f"{formula.quantity_name} of {formula.architecture} = {formula.evaluate():,}"
-        yield ""
+        yield f"{self.formula.quantity_name} of {self.architecture} = {self.value:,}"
         head = "field|>value|>step|>change|>partial derivative|>elasticity"
-        yield Table(head, [*map(_row, self.fields)])
-        yield ""
+        yield from ("", Table(head, [*map(_row, self.fields)]), "")
         notes = [
             "change is counted like `archspec count --set`; step is the smallest increase that can be built",
             "derivatives and elasticities are partial: all other symbols stay fixed, and roundings are "
@@ -238,8 +227,8 @@ class Sensitivities(OfModel, Report):
         ]
         if self.branch:
             notes.append(f"they hold in the branch with {'; '.join(self.branch)}")
-        bare = (row.field for row in self.fields if row.by is None)
-        notes += [f"{name}: no increase up to {MAX_STEP} can be built" for name in bare]
+        for row in self.fields:
+            notes += [f"{row.field}: no increase up to {MAX_STEP} can be built"] if row.by is None else []
         yield from note_lines([*notes, *(f"{name} does not enter the count" for name in self.unused)])
 
 

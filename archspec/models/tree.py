@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from archspec.arguments import checked
 from archspec.models.report import OfModel, Record, Report, data_of, fact
-from archspec.render.html import module_rows, modules_html
+from archspec.render.html import blocks_html, module_blocks, module_rows
 from archspec.reports import Block, Table, plain
 from archspec.tree.outline import Item, checked_depth
 from archspec.typing_light import Any
@@ -83,7 +83,7 @@ class Tree(Report):
     @checked
     def html(self, depth: int | None = None) -> str:
         """Return a table with a row for each module; every text is escaped."""
-        return f"<div>{modules_html(self.root, checked_depth(depth))}</div>"
+        return blocks_html(module_blocks(self.root, checked_depth(depth)))
 
     @checked
     def as_json(self, depth: int | None = None) -> dict[str, Any]:
@@ -96,7 +96,6 @@ class Tree(Report):
 
 def _cut(item: Item, depth: int | None) -> dict[str, Any]:
     """Return a module without the levels below a depth."""
-    if depth == 0:
-        return item._asdict() | {"module": item.path, "children": None}
     deeper = None if depth is None else depth - 1
-    return item._asdict() | {"module": item.path, "children": [_cut(one, deeper) for one in item.children]}
+    children = None if depth == 0 else [_cut(one, deeper) for one in item.children]
+    return item._asdict() | {"module": item.path, "children": children}

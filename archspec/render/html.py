@@ -15,13 +15,12 @@ from archspec.tree.ties import tie_notes
 
 _MAX_ROWS = 200
 _INDENT = "\N{NO-BREAK SPACE}" * 4
-_LEFT, _RIGHT = ' style="text-align:left"', ' style="text-align:right"'
 
 
 def module_rows(
     item: Item, depth: int | None = None, times: str = "×", level: int = 0, copies: int = 1, total: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """The level and the cells of each module: module, params, share, params of one copy, marks."""
+    """Yield the level and the cells of each module: module, params, share, params of one copy, marks."""
     copies, total = copies * item.copies, total or item.params
     name = f"({item.name}): " if item.name else ""
     layers = f"{item.copies} {times} " if item.copies > 1 else ""
@@ -38,7 +37,7 @@ def module_rows(
 def model_html(
     architecture: str, model_type: str, root: Node, tensors: list[Tensor], notes: Sequence[str]
 ) -> str:
-    """A model as HTML: its counts, its modules with identical layers folded, its notes."""
+    """Return a model as HTML: its counts, its modules with identical layers folded, its notes."""
     counts = quantities_of(tensors)
     params = counts["params"]
     usual = {"parameters": params, "elements": 0}
@@ -47,36 +46,30 @@ def model_html(
         for name, one in QUANTITIES.items()
         if one.fact and counts[name] != usual[one.unit]
     ]
-    lines = [f"<b>{escape(architecture)}</b> ({escape(model_type)}): {number(params)} parameters"]
-    lines += [f"<br>{', '.join(facts)}"] if facts else []
-    lines.append(modules_html(outline(root, tensors)))
-    lines += [f"<p>{escape(note)}</p>" for note in (*tie_notes(tensors, params), *notes)]
-    return f"<div>{''.join(lines)}</div>"
+    head = [f"{architecture} ({model_type}): {number(params)} parameters", ", ".join(facts)]
+    modules = module_blocks(outline(root, tensors))
+    return blocks_html([*head, *modules, *tie_notes(tensors, params), *notes])
 
 
-def modules_html(root: Item, depth: int | None = None) -> str:
-    """A table of the first 200 modules, and the number of the remaining ones."""
+def module_blocks(root: Item, depth: int | None = None) -> list[Block]:
+    """Return a table of the first 200 modules, and the number of the remaining ones."""
     rows = [(_INDENT * level + name, *cells) for level, (name, *cells) in module_rows(root, depth)]
-    table = _table(Table("module|>params|>share|>each|>", rows[:_MAX_ROWS]))
-    return table + (f"<p>and {len(rows) - _MAX_ROWS} more modules</p>" if len(rows) > _MAX_ROWS else "")
+    more = [f"and {len(rows) - _MAX_ROWS} more modules"] if len(rows) > _MAX_ROWS else []
+    return [Table("module|>params|>share|>each|>", rows[:_MAX_ROWS]), *more]
 
 
 def blocks_html(blocks: Iterable[Block]) -> str:
-    """A report of tables and lines as HTML.
+    """Return a report of tables and lines as HTML; every text is escaped.
 
-    >>> blocks_html([Table("a|>b", [("x", "1")], header=False), "note: <y>"])
+    >>> blocks_html([Table("a|>b", [("x", "1")], header=False), "note: <y>", "a: 1\\n  ^"])
     '<div><table><tbody><tr><td style="text-align:left">x</td><td style="text-align:right">1</td></tr>\
-</tbody></table><p>note: &lt;y&gt;</p></div>'
+</tbody></table><p>note: &lt;y&gt;</p><pre>a: 1\\n  ^</pre></div>'
     """
     return f"<div>{''.join(_table(one) if isinstance(one, Table) else _lines(one) for one in blocks)}</div>"
 
 
 def _lines(text: str) -> str:
-    """Lines as paragraphs; if some are indented, as preformatted text.
-
-    >>> _lines("one\\ntwo"), _lines("a: 1\\n  ^"), _lines("\\n")
-    ('<p>one</p><p>two</p>', '<pre>a: 1\\n  ^</pre>', '')
-    """
+    """Return lines as paragraphs; if some are indented, as preformatted text."""
     lines = [line for line in text.strip("\n").split("\n") if line.strip()]
     if any(line.startswith(" ") for line in lines[1:]):
         return f"<pre>{escape(text.strip(chr(10)))}</pre>"
@@ -85,10 +78,11 @@ def _lines(text: str) -> str:
 
 def _table(table: Table) -> str:
     names = table.columns.split("|")
-    sides = [_RIGHT if name.startswith(">") else _LEFT for name in names]
+    sides = ["right" if name.startswith(">") else "left" for name in names]
 
     def row(kind: str, cells: Sequence[str]) -> str:
-        shown = (f"<{kind}{side}>{escape(cell)}</{kind}>" for side, cell in zip(sides, cells, strict=True))
+        styled = zip(sides, cells, strict=True)
+        shown = (f'<{kind} style="text-align:{side}">{escape(cell)}</{kind}>' for side, cell in styled)
         return f"<tr>{''.join(shown)}</tr>"
 
     head = f"<thead>{row('th', [name.lstrip('>') for name in names])}</thead>" if table.header else ""

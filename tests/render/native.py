@@ -1,4 +1,4 @@
-"""C code of a formula, compiled and run, and the inputs of its SQL."""
+"""Code of a formula at other inputs: C, compiled and run, and SQL over a table of one row."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import ctypes
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import archspec
 from archspec.render.conditions import identifier, literal
 
-CODES = {"ok": 0, "condition": 1, "overflow": 2}
+Query = Callable[[str], Any]
+CONDITION, OVERFLOW = (1, None), (2, None)  # error codes
 _KINDS = {"long long": ctypes.c_longlong, "double": ctypes.c_double, "bool": ctypes.c_bool}
+_TYPES = {"bool": (bool,), "long long": (int,)}
 
 
 class Library:
-    """A compiled C function."""
+    """The compiled C function of a formula."""
 
-    def __init__(self, source: str, folder: Path, name: str) -> None:
+    def __init__(self, formula: archspec.Formula, folder: Path) -> None:
+        source, name = formula.written("c"), formula.quantity
         (folder / "formula.c").write_text(source)
         command = ["cc", "-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", "formula.so", "formula.c"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
@@ -34,9 +39,8 @@ class Library:
             plain = name.lstrip("*")
             value = row[plain] if plain in row else row[plain.removesuffix("_field")]
             if not name.startswith("*"):
-                allowed = {"bool": (bool,), "long long": (int,)}.get(kind, (int, float))
-                if type(value) not in allowed:
-                    return CODES["condition"], None  # a caller cannot pass it
+                if type(value) not in _TYPES.get(kind, (int, float)):
+                    return CONDITION  # a caller cannot pass it
                 values.append(_KINDS[kind](value))
             elif kind == "const char":
                 text = value if isinstance(value, str | None) else json.dumps(value, separators=(",", ":"))
@@ -48,15 +52,12 @@ class Library:
         return code, (halves[1] << 64 | halves[0] if code == 0 else None)
 
 
-def sql_row(row: dict[str, Any]) -> str:
-    """Return a table of one row."""
-    cells = [f"{_sql(value)} AS {identifier(name, 'sql')}" for name, value in row.items()]
-    return ", ".join(cells) or "1 AS one"
-
-
-def _sql(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if type(value) is int:
-        return f"CAST({value} AS {'BIGINT' if abs(value) < 2**63 else 'HUGEINT'})"
-    return literal("sql", list(value) if isinstance(value, tuple) else value)
+def over_a_row(text: str, row: dict[str, Any], dialect: str = "sql", integer: str = "BIGINT") -> str:
+    """Return a query of an expression over a table of one row, whose whole numbers are of a type."""
+    columns = []
+    for name, value in row.items():
+        cell = literal(dialect, list(value) if isinstance(value, tuple) else value)
+        if type(value) is int:
+            cell = f"CAST({value} AS {integer if abs(value) < 2**63 else 'HUGEINT'})"
+        columns.append(f"{cell} AS {identifier(name, dialect)}")
+    return f"SELECT {text} FROM (SELECT {', '.join(columns) or '1 AS one'})"
