@@ -49,7 +49,6 @@ def test_a_class_of_a_part_has_the_fields_of_the_part() -> None:
     model = archspec.load(config, "CLIPTextModel")
     assert "vision_config.hidden_size" not in [one.field for one in model.fields]
     assert model.at({"text_config.hidden_size": 128}).params > model.params
-    assert model.fields["text_config.hidden_size"].value == 64
 
 
 def test_they_need_no_sympy() -> None:

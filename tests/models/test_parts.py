@@ -43,12 +43,19 @@ def test_a_leading_form_prints_like_a_formula() -> None:
     assert [part.label for part in form.by("component")] == ["attention", "feed-forward"]
 
 
-def test_tables_in_text_and_notebooks(cli: Any) -> None:
+@pytest.mark.parametrize("form", ["latex", "markdown"])
+def test_tables_are_those_of_the_command(form: str, cli: Any) -> None:
     formula = archspec.formula("BertModel")
-    for form in ("latex", "markdown"):
-        assert cli(f"formula BertModel --table {form}").out == formula.table(form) + "\n"
-    html = formula.by("component")._repr_html_()
-    assert "<table" in html and "d·(V + s + t)" in html
+    assert cli(f"formula BertModel --table {form}").out == formula.table(form) + "\n"
+    assert "d·(V + s + t)" in formula.by("component")._repr_html_()
+
+
+@pytest.mark.parametrize("form", ["markdown", "c", "sql", "spark"])
+def test_a_formula_is_written_like_the_command_does(form: str, cli: Any) -> None:
+    found = archspec.formula("GPT2Model")
+    assert cli(f"formula GPT2Model --format {form}").out == f"{found.written(form)}\n"
+    printed = cli("formula GPT2Model --json --symbol n_embd=h").json
+    assert printed == found.as_json(symbol={"n_embd": "h"})
 
 
 @pytest.mark.parametrize(
@@ -57,6 +64,7 @@ def test_tables_in_text_and_notebooks(cli: Any) -> None:
         ("by", ("layers",), r"(?s)unknown arrangement 'layers'.*did you mean layer"),
         ("by", ("module", 0), "invalid depth 0"),
         ("table", ("html",), r"(?s)unknown table format 'html'.*choose markdown or latex"),
+        ("written", ("fortran",), "unknown formula format 'fortran'"),
         ("collect", ("hidden",), "hidden does not enter"),
         ("leading", ("num_attention_heads",), "num_attention_heads does not enter"),
     ],

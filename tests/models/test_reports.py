@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,36 +12,57 @@ import archspec
 
 SPECS = str(Path(__file__).parents[1] / "linting" / "broken.yaml")
 GPT2 = "GPT2LMHeadModel"
-BUDGET = {"dtype": "bf16", "budget": "1GiB"}
-PLAN = {"checkpointing": True, "data_parallel": 4, "zero": 2}
-REPORTS: dict[str, Callable[[], Any]] = {
-    f"count {GPT2} --dtype bf16": lambda: archspec.load(GPT2).counts("bf16"),
-    f"count {GPT2} --depth 2": lambda: archspec.load(GPT2).counts(depth=2),
-    "list kosmos": lambda: archspec.catalogue("kosmos"),
-    f"lint {SPECS}": lambda: archspec.lint(SPECS),
-    f"flops {GPT2} --tokens 8 --past 4": lambda: archspec.load(GPT2).flops(tokens=8, past=4),
-    f"cache {GPT2} --batch 2 --tokens 64 --dtype bf16 --budget 1GiB": lambda: archspec.load(GPT2).cache(
-        batch=2, tokens=64, **BUDGET
+REPORTS: list[tuple[str, str, dict[str, Any]]] = [  # a command, and the method of the model with its options
+    (f"count {GPT2} --dtype bf16", "counts", {"dtype": "bf16"}),
+    (f"count {GPT2} --depth 2", "counts", {"depth": 2}),
+    (f"flops {GPT2} --tokens 8 --past 4", "flops", {"tokens": 8, "past": 4}),
+    (
+        f"cache {GPT2} --batch 2 --tokens 64 --dtype bf16 --budget 1GiB",
+        "cache",
+        {"batch": 2, "tokens": 64, "dtype": "bf16", "budget": "1GiB"},
     ),
-    f"memory {GPT2} --tokens 64 --weights int8 --last": lambda: archspec.load(GPT2).memory(
-        tokens=64, weights="int8", last=True
+    (
+        f"memory {GPT2} --tokens 64 --weights int8 --last",
+        "memory",
+        {"tokens": 64, "weights": "int8", "last": True},
     ),
-    f"memory {GPT2} --train --checkpointing --data-parallel 4 --zero 2": lambda: archspec.load(GPT2).training(
-        **PLAN
+    (
+        f"memory {GPT2} --train --checkpointing --data-parallel 4 --zero 2",
+        "training",
+        {"checkpointing": True, "data_parallel": 4, "zero": 2},
     ),
-    f"sensitivity {GPT2} --quantity active_params --assume n_inner=4*n_embd": lambda: archspec.load(
-        GPT2
-    ).sensitivity("active_params", assume=["n_inner=4*n_embd"]),
-}
+    (
+        f"sensitivity {GPT2} --quantity active_params --assume n_inner=4*n_embd",
+        "sensitivity",
+        {"quantity": "active_params", "assume": ["n_inner=4*n_embd"]},
+    ),
+]
 
 
-@pytest.mark.parametrize("line", REPORTS)
-def test_python_gives_what_the_command_prints(line: str, cli: Command) -> None:
-    found = REPORTS[line]()
-    code = 2 if line.startswith("lint") else 0
+def check(line: str, found: Any, cli: Command, code: int = 0) -> None:
+    """A report is what its command prints, as text and as JSON."""
     assert cli(line, code=code).out == f"{found}\n"
     assert cli(line, "--json", code=code).json == found.as_json()
     assert found._repr_html_().startswith("<div>")
+
+
+@pytest.mark.parametrize(("line", "method", "options"), REPORTS)
+def test_python_gives_what_the_command_prints(
+    line: str, method: str, options: dict[str, Any], cli: Command
+) -> None:
+    check(line, getattr(archspec.load(GPT2), method)(**options), cli)
+
+
+def test_reports_without_a_model(cli: Command) -> None:
+    check("list kosmos", archspec.catalogue("kosmos"), cli)
+    found = archspec.lint([SPECS])
+    check(f"lint {SPECS}", found, cli, code=2)
+    assert found and len(found) == len(list(found)) > 5
+    assert not archspec.lint("formulas/gpt2.yaml")
+    with pytest.raises(archspec.ArchspecError, match=r"nowhere\.yaml"):
+        archspec.lint("nowhere.yaml")
+    with pytest.raises(archspec.ArchspecError, match="no supported model type or class contains 'nonsense'"):
+        archspec.catalogue("nonsense")
 
 
 @pytest.mark.parametrize("name", ["BertForMaskedLM", "MixtralForCausalLM", "T5Model", "CLIPModel"])
@@ -65,33 +85,6 @@ def test_a_tree_has_an_escaped_row_for_each_module() -> None:
     for depth in (-1, 1.5, "2", True):
         with pytest.raises(archspec.ArchspecError, match="depth"):
             tree.text(depth)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("form", ["markdown", "c", "sql", "spark"])
-def test_a_formula_is_written_like_the_command_does(form: str, cli: Command) -> None:
-    found = archspec.formula("GPT2Model")
-    assert cli(f"formula GPT2Model --format {form}").out == f"{found.written(form)}\n"
-    printed = cli("formula GPT2Model --json --symbol n_embd=h").json
-    assert printed == found.as_json(symbol={"n_embd": "h"})
-
-
-def test_lint_is_true_if_there_is_a_problem() -> None:
-    assert not archspec.lint("formulas/gpt2.yaml")
-    found = archspec.lint([SPECS])
-    assert found and len(found) == len(list(found)) > 5
-
-
-REFUSED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: archspec.lint("nowhere.yaml"), r"nowhere\.yaml"),
-    (lambda: archspec.catalogue("nonsense"), "no supported model type or class contains 'nonsense'"),
-    (lambda: archspec.formula("GPT2Model").written("fortran"), "unknown formula format 'fortran'"),
-]
-
-
-@pytest.mark.parametrize(("report", "message"), REFUSED)
-def test_unknown_names_are_refused(report: Callable[[], Any], message: str) -> None:
-    with pytest.raises(archspec.ArchspecError, match=message):
-        report()
 
 
 def test_a_step_without_activations_explains_why() -> None:
