@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,73 +29,56 @@ class Grid:
         while self.split and prod(self.lengths[self.split :]) < _LOOP:
             self.split -= 1
         self.shape = prod(self.lengths[: self.split]), prod(self.lengths[self.split :])
-        self._codes = {
-            number: np.array([axis.code(at) for at in range(len(axis.values))], np.int64)
-            for number, axis in enumerate(axes)
-            if not isinstance(axis.values, range)
-        }
+        self._codes = [
+            axis.values
+            if isinstance(axis.values, range)
+            else np.array([*map(axis.code, range(len(axis.values)))], np.int64)
+            for axis in axes
+        ]
 
     def codes(self, number: int, positions: Array) -> Array:
-        """Return the numbers that stand for an axis's values at some rows or columns."""
+        """Return the codes of an axis's values at some rows or columns."""
         end = self.split if number < self.split else len(self.axes)
-        turn = prod(self.lengths[number + 1 : end])
-        places = (positions // turn if turn > 1 else positions) % max(1, self.lengths[number])
-        values = self.axes[number].values
-        if isinstance(values, range):
-            return places * values.step + values.start
-        codes: Array = self._codes[number][places]
-        return codes
-
-    def point(self, row: int, column: int) -> tuple[int, ...]:
-        """Return the position along each axis of one point."""
-        position, found = row * self.shape[1] + column, []
-        for length in reversed(self.lengths):
-            position, place = divmod(position, length)
-            found.append(place)
-        return tuple(reversed(found))
+        places = positions // prod(self.lengths[number + 1 : end]) % self.lengths[number]
+        codes = self._codes[number]
+        return places * codes.step + codes.start if isinstance(codes, range) else codes[places]
 
 
-class Box:
-    """Some rows and columns of a grid, as their positions in ascending order."""
+class Box(NamedTuple):
+    """Some consecutive rows and columns of a grid."""
 
-    def __init__(self, grid: Grid, rows: Array, columns: Array) -> None:
-        self.grid, self.picks = grid, (rows, columns)
-        self.shape = len(rows), len(columns)
-        self.size = prod(self.shape)
-        self.spans = [(int(one[0]), int(one[-1])) for one in self.picks]
-        self.whole = [
-            last - first + 1 == len(one) for (first, last), one in zip(self.spans, self.picks, strict=True)
-        ]
-        self._codes: dict[int, Array] = {}
+    grid: Grid
+    rows: range
+    columns: range
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows), len(self.columns)
+
+    @property
+    def size(self) -> int:
+        return len(self.rows) * len(self.columns)
+
+    @property
+    def place(self) -> tuple[slice, slice]:
+        """The index of this box in an array over the grid."""
+        return slice(self.rows.start, self.rows.stop), slice(self.columns.start, self.columns.stop)
 
     def axis(self, number: int) -> Array:
-        """Return the numbers that stand for an axis's values in this box."""
-        if number not in self._codes:
-            side = number >= self.grid.split
-            shape = (1, -1) if side else (-1, 1)
-            self._codes[number] = self.grid.codes(number, self.picks[side]).reshape(shape)
-        return self._codes[number]
+        """Return the codes of an axis's values in this box."""
+        if number < self.grid.split:
+            return self.grid.codes(number, np.arange(self.rows.start, self.rows.stop))[:, np.newaxis]
+        return self.grid.codes(number, np.arange(self.columns.start, self.columns.stop))[np.newaxis, :]
 
-    def points(self, axes: frozenset[int]) -> int:
-        """Return the size of an array that depends on some axes."""
-        split = self.grid.split
-        rows, columns = any(axis < split for axis in axes), any(axis >= split for axis in axes)
-        return (self.shape[0] if rows else 1) * (self.shape[1] if columns else 1)
-
-    def key(self, axes: frozenset[int]) -> Any:
-        """Return a key that boxes with the same values of some axes share; None if there are gaps."""
-        sides = {axis >= self.grid.split for axis in axes}
-        return (
-            tuple((side, *self.spans[side]) for side in sides) if all(self.whole[s] for s in sides) else None
-        )
+    def sides(self, axes: frozenset[int]) -> tuple[range | None, range | None]:
+        """Return the rows and the columns that some axes depend on; None if they do not."""
+        on_rows, on_columns = (any((axis >= self.grid.split) == side for axis in axes) for side in (0, 1))
+        return self.rows if on_rows else None, self.columns if on_columns else None
 
     def point(self, row: int, column: int) -> tuple[int, ...]:
         """Return the position along each axis of the point at a place in this box."""
-        return self.grid.point(int(self.picks[0][row]), int(self.picks[1][column]))
-
-    def part(self, rows: Array, columns: Array) -> Box:
-        """Return the box of some rows and columns of this one."""
-        return Box(self.grid, self.picks[0][rows], self.picks[1][columns])
+        position = self.rows[row] * self.grid.shape[1] + self.columns[column]
+        return tuple(int(place) for place in np.unravel_index(position, self.grid.lengths))
 
 
 def boxes(grid: Grid, size: int = BOX) -> Iterator[Box]:
@@ -103,9 +86,9 @@ def boxes(grid: Grid, size: int = BOX) -> Iterator[Box]:
     height, width = grid.shape
     down, across = _slab(height, max(1, size // width)), _slab(width, size)
     for row in range(0, height, down):
-        rows = np.arange(row, min(row + down, height))
         for column in range(0, width, across):
-            yield Box(grid, rows, np.arange(column, min(column + across, width)))
+            rows = range(row, min(row + down, height))
+            yield Box(grid, rows, range(column, min(column + across, width)))
 
 
 def _slab(length: int, most: int) -> int:

@@ -64,16 +64,17 @@ class Engine:
                 return region
         return self._add(point)
 
-    def batch(self, box: Box, only: Sequence[int] | None = None) -> Batch:
-        """Evaluate the columns in a box, all or those with some numbers."""
+    def batch(self, box: Box, only: Sequence[int] | None = None, out: Array | None = None) -> Batch:
+        """Evaluate the columns in a box, all or those with some numbers, one of them in ``out``."""
         numbers = range(len(self.subject.columns)) if only is None else only
         found = list(self.assigned(box))
-        if len(found) == 1 and found[0][1] is True and found[0][0].keep:
-            return Batch(box, [self._column(found[0][0].values[number], box) for number in numbers], True)
+        if len(found) == 1 and found[0][0].keep:
+            return Batch(
+                box, [self._column(found[0][0].values[number], box, out) for number in numbers], True
+            )
         valid = np.zeros(box.shape, bool)
         columns: list[Array | None] = [None for _ in numbers]
         for region, mask in found:
-            mask = np.broadcast_to(mask, box.shape)
             self.note_refusal(region)
             if region.refusal is not None:
                 self.refused[region.refusal.problems[0].message] += int(np.count_nonzero(mask))
@@ -88,7 +89,7 @@ class Engine:
                         column = np.zeros(box.shape, values.dtype)
                     elif column.dtype != values.dtype:
                         column, values = column.astype(object), values.astype(object)
-                    column[place] = np.where(mask, values, column[place])
+                    np.copyto(column[place], values, where=mask)
                     columns[index] = column
         filled = [np.zeros(box.shape, np.int64) if column is None else column for column in columns]
         return Batch(box, filled, True if valid.all() else valid)
@@ -100,20 +101,21 @@ class Engine:
         """
         whole: Array = np.empty(self.grid.shape, dtype=dtype)
         for box in boxes(self.grid):
-            batch = self.batch(box, [number])
+            out = whole[box.place] if whole.dtype == np.int64 else None
+            batch = self.batch(box, [number], out)
             if batch.valid is not True:
                 message = "some points of the grid have no row"
                 raise SweepError(message, help="take the rows, or leave those points out")
             values = batch.columns[0]
-            whole = whole if whole.dtype == values.dtype else whole.astype(object)
-            (top, bottom), (left, right) = box.spans
-            whole[top : bottom + 1, left : right + 1] = values
+            if values is not out:
+                whole = whole if whole.dtype == values.dtype else whole.astype(object)
+                whole[box.place] = values
         return whole
 
-    def _column(self, value: Any, box: Box) -> Array:
+    def _column(self, value: Any, box: Box, out: Array | None = None) -> Array:
         """Return a column in a box: 64-bit integers, Python's if these overflow, floats, or objects."""
         with np.errstate(all="ignore"):  # a quotient by 0 is computed only outside its region
-            found = self.evaluator.value(value, box)
+            found = self.evaluator.value(value, box, out)
         if not isinstance(found, np.ndarray | np.generic):
             is_huge = type(found) is int and abs(found) > MAX_INT
             found = np.asarray(found, object if is_huge else _DTYPES.get(type(found), object))
@@ -124,25 +126,23 @@ class Engine:
         if region.refusal is not None:
             self.refusal = self.refusal or (region.refusal, region.point)
 
-    def assigned(self, box: Box) -> Iterator[tuple[Region, Any]]:
-        """Yield the regions that have points in a box, each with its mask (True: all); they cover the box."""
-        left: Any = np.ones((1, 1), bool)
-        for region in self.regions:
+    def assigned(self, box: Box) -> Iterator[tuple[Region, Array]]:
+        """Yield the regions that have points in a box, each with its mask; they cover the box."""
+        left = np.ones((1, 1), bool)
+        known = iter([*self.regions])
+        while left.any():
+            region = next(known, None)
+            is_new = region is None
+            if region is None:
+                # the last point: the decisions of a loop also hold for fewer turns
+                row, column = np.argwhere(np.broadcast_to(left, box.shape))[-1]
+                region = self._add(box.point(row, column))
             mask = self._mask(region, box, left)
             if mask is not None:
-                yield region, True if mask.all() else mask
+                yield region, np.broadcast_to(mask, box.shape)
                 left = left & ~mask
-                if not left.any():
-                    return
-        while left.any():
-            # the last point: the decisions of a loop also hold for fewer turns
-            row, column = np.argwhere(np.broadcast_to(left, box.shape))[-1]
-            region = self._add(box.point(row, column))
-            mask = self._mask(region, box, left)
-            if mask is None:
+            elif is_new:
                 raise SweepError(f"a bug of archspec: the point {region.point} is not in its own region")
-            yield region, True if mask.all() else mask
-            left = left & ~mask
 
     def _mask(self, region: Region, box: Box, left: Array) -> Array | None:
         """Return a mask of those points of a box that are in a region; None if no point is."""
@@ -162,12 +162,10 @@ class Engine:
         return self.regions[0]
 
 
-def part_of(box: Box, mask: Any) -> tuple[Box, Any, Array]:
+def part_of(box: Box, mask: Array) -> tuple[Box, Any, Array]:
     """Return the smallest box around a mask, its place in the first box, and the mask within it."""
-    mask = np.broadcast_to(mask, box.shape)
-    rows, columns = (np.flatnonzero(mask.any(axis)) for axis in (1, 0))
-    inner = box.part(rows, columns)
-    place: Any = np.ix_(rows, columns)
-    if all(inner.whole):
-        place = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    return inner, place, mask[place]
+    rows, columns = (
+        slice(int(places[0]), int(places[-1]) + 1)
+        for places in (np.flatnonzero(mask.any(axis)) for axis in (1, 0))
+    )
+    return Box(box.grid, box.rows[rows], box.columns[columns]), (rows, columns), mask[rows, columns]

@@ -53,7 +53,7 @@ def evaluate(sweep: Asked, axes: Sequence[Axis], columns: Sequence[str]) -> dict
             except (TypeError, ValueError):
                 message = f"{name} is not a number, and cannot be drawn"
                 raise SweepError(message, help="name columns that are counts") from None
-            values[np.ix_(*batch.box.picks)] = np.where(batch.valid, shown, np.nan)
+            values[batch.box.place] = np.where(batch.valid, shown, np.nan)
     return {name: values.reshape(engine.grid.lengths) for name, values in found.items()}
 
 
