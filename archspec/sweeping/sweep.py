@@ -22,7 +22,7 @@ from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import MANY, check_size, format_of, refuse_existing, whole_file, write
 from archspec.sweeping.head import Head, notes_of, remarks
 from archspec.sweeping.subject import Subject
-from archspec.sweeping.table import DTYPES, Table, arrow, as_array
+from archspec.sweeping.table import DTYPES, Table, as_array
 from archspec.tables.axes import lengths_in
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Sweep(Report):
         """Return all rows as a pyarrow.Table. Errors: :class:`SweepError` for a large grid."""
         if not yes:
             check_size(self.points)
-        return arrow().Table.from_batches(list(self.batches()), self.schema)
+        return required("pyarrow").Table.from_batches(list(self.batches()), self.schema)
 
     def to_pandas(self, yes: bool = False) -> Any:
         """Return all rows as a pandas DataFrame. Errors: those of :meth:`to_arrow`."""
@@ -225,7 +225,7 @@ class Sweep(Report):
         return query(self, dialect, table)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        reader = arrow().RecordBatchReader.from_batches(self.schema, self.batches())
+        reader = required("pyarrow").RecordBatchReader.from_batches(self.schema, self.batches())
         return reader.__arrow_c_stream__(requested_schema)
 
     def blocks(self) -> Iterator[Block]:

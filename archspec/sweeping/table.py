@@ -1,13 +1,14 @@
 """The rows of a sweep as Arrow record batches: the swept fields, the tied fields, and the columns.
 
-The type of a column is fixed before the first row. It holds the values at the corners and at some random
-points of the grid; a later value that does not fit is an error.
+The type of a column is fixed before the first row. It holds all values of a grid of up to 262,144 points; in
+a larger one it holds those at the corners and at some random points, and a later value that does not fit is
+an error.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from random import Random
 from typing import Any
@@ -23,7 +24,7 @@ from archspec.sweeping.subject import Region
 from archspec.symbolic.polynomials import EXACT_FLOAT, Poly, Real
 
 _SEARCHED = 400  # boxes, of about 10^8 points
-_EXPLORED = 48  # random points of a grid; smaller ones are explored in full
+_EXPLORED = 48  # random points of a grid of several boxes
 DTYPES = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
 _KINDS: dict[type, str] = {bool: "bool", float: "float", type(None): "null"}
 _FITS: dict[str, Callable[[Any], bool]] = {
@@ -32,7 +33,6 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "float": lambda value: type(value) is float or (type(value) is int and abs(value) <= EXACT_FLOAT),
     "bool": lambda value: type(value) is bool,
     "null": lambda value: False,
-    "text": lambda value: True,
 }
 _TOO_LARGE = {
     "int": ("reaches {:,}, beyond 64 bits", "ask for decimals of 38 digits (wide=True, --wide)"),
@@ -41,34 +41,27 @@ _TOO_LARGE = {
 }
 
 
-def arrow() -> Any:
-    """Return pyarrow. Errors: :class:`MissingPackageError` if it is not installed."""
-    return required("pyarrow")
+def arrow_types() -> dict[str, Any]:
+    """Return the Arrow type of each kind. Errors: :class:`MissingPackageError` without pyarrow."""
+    pa = required("pyarrow")
+    types = {"int": pa.int64(), "decimal": pa.decimal128(38, 0), "float": pa.float64(), "bool": pa.bool_()}
+    return {**types, "text": pa.string(), "null": pa.null()}
 
 
 class Table:
     """The rows of an engine's grid under a fixed schema."""
 
     def __init__(self, engine: Engine, wide: bool = False) -> None:
-        self.engine, pa = engine, arrow()
-        types = {
-            "int": pa.int64(),
-            "decimal": pa.decimal128(38, 0),
-            "float": pa.float64(),
-            "bool": pa.bool_(),
-        }
-        types |= {"text": pa.string(), "null": pa.null()}
-        self.kinds = column_kinds(engine, wide)
-        axes = engine.subject.axes
-        kinds = [kind_of(axis.values) if not axis.numeric else "int" for axis in axes]
+        types = arrow_types()
+        self.engine, self.kinds, axes = engine, column_kinds(engine, wide), engine.subject.axes
+        kinds = ["int" if axis.numeric else kind_of(axis.values) for axis in axes]
         self.values = [
-            None if axis.numeric else _array(np.fromiter(axis.values, object), axis.name, kind, types[kind])
+            None if axis.numeric else _array(np.fromiter(axis.values, object), axis.name, kind)
             for axis, kind in zip(axes, kinds, strict=True)
         ]
         names = [*(axis.name for axis in axes), *engine.subject.columns]
-        self.schema = pa.schema(
-            [(n, types[kind]) for n, kind in zip(names, [*kinds, *self.kinds], strict=True)]
-        )
+        fields = zip(names, (types[kind] for kind in [*kinds, *self.kinds]), strict=True)
+        self.schema = required("pyarrow").schema(list(fields))
 
     def batches(self) -> Iterator[tuple[Any, int]]:
         """Yield record batches in the grid's order, each with the number of points it was made from.
@@ -80,13 +73,12 @@ class Table:
 
     def _record(self, batch: Batch) -> Any:
         chosen: Any = slice(None) if batch.valid is True else np.flatnonzero(batch.valid)
-        pa, arrays = arrow(), []
+        pa, arrays = required("pyarrow"), []
         for number, values in enumerate(self.values):
-            codes = np.broadcast_to(batch.box.axis(number), batch.box.shape).reshape(-1)[chosen]
-            arrays.append(pa.array(codes) if values is None else values.take(pa.array(codes)))
-        fields = list(self.schema)[len(self.values) :]
-        for column, kind, field in zip(batch.columns, self.kinds, fields, strict=True):
-            arrays.append(_array(column.reshape(-1)[chosen], field.name, kind, field.type))
+            codes = pa.array(np.broadcast_to(batch.box.axis(number), batch.box.shape).reshape(-1)[chosen])
+            arrays.append(codes if values is None else values.take(codes))
+        for column, kind, name in zip(batch.columns, self.kinds, self.engine.subject.columns, strict=True):
+            arrays.append(_array(column.reshape(-1)[chosen], name, kind))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -118,21 +110,23 @@ def _kind(value: Any) -> str:
 
 
 def _explored(engine: Engine) -> Iterator[Region]:
-    """Yield the regions of the corners and of some random points, or of all points of a small grid.
+    """Yield the regions of the grid's first box, and in a larger grid those of its ends and random points.
 
     If all of them are refused, yield the first region of the grid with a count, too.
     """
-    random, lengths = Random(0), engine.grid.lengths
-    last = tuple(length - 1 for length in lengths)  # first, because its region often holds for fewer layers
-    points = [last, (0,) * len(last), *(tuple(map(random.randrange, lengths)) for _ in range(_EXPLORED))]
-    if engine.points <= _EXPLORED:
-        points = [*np.ndindex(*lengths)][::-1]
-    regions = [engine.region(point) for point in dict.fromkeys(points)]
-    yield from regions
-    if not any(region.values for region in regions):
-        first = islice(boxes(engine.grid), _SEARCHED)
-        found = (region for box in first for region, _ in engine.assigned(box))
-        yield from filter(None, [next((region for region in found if region.values), None)])
+    first, lengths, random, has_values = next(boxes(engine.grid)), engine.grid.lengths, Random(0), False
+    points = [tuple(length - 1 for length in lengths)]  # first, because its region often holds for few layers
+    points += [tuple(map(random.randrange, lengths)) for _ in range(_EXPLORED)]
+    for point in points if first.size < engine.points else ():
+        region = engine.region(point)
+        has_values |= bool(region.values)
+        yield region
+    for place, box in enumerate(islice(boxes(engine.grid), _SEARCHED)):
+        if place and has_values:
+            return
+        for region, _ in engine.assigned(box):
+            has_values |= bool(region.values)
+            yield region
 
 
 def as_array(values: Array, name: str, kind: str) -> Array:
@@ -142,32 +136,29 @@ def as_array(values: Array, name: str, kind: str) -> Array:
     """
     dtype = DTYPES.get(kind, np.dtype(object))
     if values.dtype == dtype or kind == "text":
-        return values if values.dtype == dtype else values.astype(object)
-    listed = values.reshape(-1).tolist()
-    _check(listed, name, kind)
+        return values.astype(dtype, copy=False)
+    listed = _checked(values.reshape(-1).tolist(), name, kind)
     return values.astype(object if None in listed and kind != "float" else dtype)
 
 
-def _array(values: Array, name: str, kind: str, type_: Any) -> Any:
+def _array(values: Array, name: str, kind: str) -> Any:
     """Return some values as an Arrow array. Errors: :class:`SweepError` for a value of another kind."""
-    if values.dtype == DTYPES.get(kind):
-        return arrow().array(values, type=type_)
-    listed = values.tolist()
+    whole = values if values.dtype == DTYPES.get(kind) else _checked(values.tolist(), name, kind)
+    return required("pyarrow").array(whole, type=arrow_types()[kind])
+
+
+def _checked(values: list[Any], name: str, kind: str) -> list[Any]:
     if kind == "text":
-        listed = [value if value is None or isinstance(value, str) else json.dumps(value) for value in listed]
-        if (wrong := next((text for text in listed if text and not is_unicode(text)), None)) is not None:
+        values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+        if (wrong := next((text for text in values if text and not is_unicode(text)), None)) is not None:
             raise SweepError(f"{name}: {wrong!r} is not Unicode text", help=UNICODE_HELP)
-    _check(listed, name, kind)
-    return arrow().array(listed, type=type_)
-
-
-def _check(values: Sequence[Any], name: str, kind: str) -> None:
-    fits = _FITS[kind]
+        return values
     for value in values:
-        if value is None or fits(value):
+        if value is None or _FITS[kind](value):
             continue
         message = f"is of kind {kind}, but {value!r} is one of its values"
         help_ = "write it in int(...), float(...), bool(...) or str(...)"
         if type(value) is int and kind in _TOO_LARGE:
             message, help_ = _TOO_LARGE[kind]
         raise SweepError(f"{name} {message.format(value)}", help=help_)
+    return values

@@ -199,8 +199,11 @@ def test_a_value_that_does_not_fit_is_an_error() -> None:
 
 
 def test_a_value_of_a_type_that_was_not_sampled_is_an_error() -> None:
-    rare = {"x": "0.5 if hidden_size == 78 * 32 and num_hidden_layers == 77 else 1"}
-    grid = archspec.sweep(LLAMA, ["hidden_size=32:32000:32", "num_hidden_layers=1:300"], columns=rare)
+    fields = ["hidden_size=32:32000:32", "num_hidden_layers=1:300"]  # two boxes
+    rare = "0.5 if hidden_size == {} * 32 and num_hidden_layers == 77 else 1"
+    first, second = (archspec.sweep(LLAMA, fields, columns={"x": rare.format(n)}) for n in (78, 878))
+    assert str(first.schema.field("x").type) == "double"
+    grid = second
     assert str(grid.schema.field("x").type) == "int64"
     with pytest.raises(SweepError, match=r"x is of kind int, but 0.5 is one of its values"):
         list(grid)
