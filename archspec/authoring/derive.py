@@ -49,7 +49,7 @@ class Derived(Report):
     def __init__(
         self, drafts: Sequence[Draft], outcomes: Sequence[Outcome], refusal: SpecError | None = None
     ) -> None:
-        self._drafts, self.outcomes, self.refusal = undescribed(drafts), list(outcomes), refusal
+        self._drafts, self.outcomes, self.refusal = new_drafts(drafts), list(outcomes), refusal
 
     @property
     def wrong(self) -> bool:
@@ -82,9 +82,9 @@ class Derived(Report):
         for outcome in self.outcomes:
             yield from _verdict(outcome)
         if self.refusal is not None:
-            yield f"the compiler does not take the draft:\n{self.refusal}"
-            return
-        yield from (f"unread {name}: {reason}" for name, reason in self.unread.items())
+            yield f"the draft is invalid:\n{self.refusal}"
+        else:
+            yield from (f"unread {name}: {reason}" for name, reason in self.unread.items())
 
 
 @takes("derive")
@@ -112,7 +112,7 @@ def derive(
         target = find(_named(name), _named(config), dict(kwargs or {}))
         drafts = draft(target.model_type, target.config, target.classes)
         if output:
-            _refuse_existing(undescribed(drafts), output, overwrite)
+            _paths(new_drafts(drafts), output, overwrite)
         outcomes: list[Outcome] = []
         counts: dict[str, int | None] = {}
         refusal: SpecError | None = None
@@ -138,7 +138,6 @@ def derive(
 
 
 def _named(cls: str | type) -> str:
-    """Return the name of a class: without its module if it is a class of transformers."""
     if isinstance(cls, str):
         return cls
     if cls.__module__.partition(".")[0] == "transformers":
@@ -146,43 +145,42 @@ def _named(cls: str | type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def undescribed(drafts: Sequence[Draft]) -> list[Draft]:
+def new_drafts(drafts: Sequence[Draft]) -> list[Draft]:
     """Return the requested draft, and those of its parts without a shipped spec."""
     from archspec.specs.library import shipped
 
-    described = set(shipped().model_types())
-    return [part for index, part in enumerate(drafts) if not index or part.model_type not in described]
+    supported = set(shipped().model_types())
+    return [part for index, part in enumerate(drafts) if not index or part.model_type not in supported]
 
 
-def _refuse_existing(drafts: Sequence[Draft], folder: str, overwrite: bool) -> None:
-    """Errors: :class:`ArchspecError` if the file of a draft exists, unless ``overwrite``."""
-    for part in drafts:
-        refuse_existing(os.path.join(folder, part.model_type + ".yaml"), overwrite)
+def _paths(drafts: Sequence[Draft], folder: str, overwrite: bool) -> list[str]:
+    """Return the files of drafts. Errors: :class:`ArchspecError` if one exists, unless ``overwrite``."""
+    paths = [os.path.join(folder, part.model_type + ".yaml") for part in drafts]
+    for path in paths:
+        refuse_existing(path, overwrite)
+    return paths
 
 
 def save(drafts: Sequence[Draft], folder: str, overwrite: bool = False) -> list[str]:
     """Write drafts, and return the files. Errors: :class:`ArchspecError`, also if a file exists."""
-    _refuse_existing(drafts, folder, overwrite)
-    paths = []
+    paths = _paths(drafts, folder, overwrite)
     try:
         os.makedirs(folder, exist_ok=True)
-        for part in drafts:
-            paths.append(os.path.join(folder, part.model_type + ".yaml"))
-            with open(paths[-1], "w", encoding="utf-8") as file:
+        for path, part in zip(paths, drafts, strict=True):
+            with open(path, "w", encoding="utf-8") as file:
                 file.write(part.text)
     except OSError as error:
         message = f"{folder}: {error.strerror or error}"
-        raise ArchspecError(message, help="choose a writable directory with --output") from None
+        raise ArchspecError(message, help="choose a writable directory for --output") from None
     return paths
 
 
 def _verdict(outcome: Outcome) -> Iterator[str]:
     kinds = Counter(difference.kind for difference in outcome.differences)
-    kinds_text = "".join(f"{count} {kind}, " for kind, count in kinds.items()).removesuffix(", ")
-    compared = f"{outcome.compared} configs{'; ' + kinds_text if kinds_text else ''}"
+    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    compared = f"{outcome.compared} configs" + (f"; {counts}" if counts else "")
     yield f"{outcome.verdict} {outcome.architecture} ({compared})"
     for difference in outcome.differences[:_SHOWN]:
         config = {key: value for key, value in difference.config.items() if key != "model_type"}
-        at = json.dumps(config, default=str)[:160]
         sides = f"the code {difference.expected[:120]!r}, the draft {difference.found[:120]!r}"
-        yield f"  {difference.kind} {difference.name}: {sides}; {at}"
+        yield f"  {difference.kind} {difference.name}: {sides}; {json.dumps(config, default=str)[:160]}"

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from archspec.arguments import checked, takes
-from archspec.authoring.own import every, results, split
 from archspec.errors import ArchspecError
 from archspec.extras import optional
 from archspec.models.report import Record, Report, fact
 from archspec.reports import Block
-from archspec.specs.search_path import Folder, folders_of, library_of
+from archspec.specs.library import Library
+from archspec.specs.records import Spec
+from archspec.specs.search_path import Folder, folders_of, is_own, library_of
 from archspec.verifying import campaign
 from archspec.verifying.blame import Difference
 from archspec.verifying.campaign import Result
 from archspec.verifying.pool import cores
 
 Progress = Callable[..., None]
-Chosen = dict[str, tuple[str, ...]]
+Own = tuple[Spec, str]  # a class of one of your own specs
 _SHOWN = 3
-
-
 _VERDICTS = ("exact", "wrong", "unavailable")
 
 
@@ -111,32 +112,26 @@ class Verification(Report):
     def blocks(self) -> Iterator[Block]:
         """Yield each difference once, under the most likely line of the spec; then the totals."""
         yield from self.listed
-        for (place, kind), differences in sorted(self._causes().items()):
+        outcomes = [result.outcome for result in self.results]
+        causes: dict[tuple[str, str], list[Difference]] = {}
+        for outcome in outcomes:
+            for one in outcome.differences:
+                place = next(iter(one.places), f"formulas/{outcome.model_type}.yaml")
+                causes.setdefault((place.rpartition(":")[0] or place, one.kind), []).append(one)
+        for (place, kind), differences in sorted(causes.items()):
             lines = _cause(place, kind, differences)
             is_own = differences[0].architecture in self.own
             yield from (line.replace("transformers", "the code", 1) if is_own else line for line in lines)
-        for outcome in (result.outcome for result in self.results):
+        for outcome in outcomes:
             if outcome.unavailable:
                 yield f"{outcome.architecture} ({outcome.model_type}): not here: {outcome.unavailable}"
-        yield from self._totals()
-
-    def _causes(self) -> dict[tuple[str, str], list[Difference]]:
-        """Return the differences by the most likely line of the spec and by kind."""
-        causes: dict[tuple[str, str], list[Difference]] = {}
-        for outcome in (result.outcome for result in self.results):
-            for difference in outcome.differences:
-                place = next(iter(difference.places), f"formulas/{outcome.model_type}.yaml")
-                causes.setdefault((place.rpartition(":")[0] or place, difference.kind), []).append(difference)
-        return causes
-
-    def _totals(self) -> Iterator[str]:
-        exact, wrong, unavailable = (self.count(verdict) for verdict in ("exact", "wrong", "unavailable"))
-        versions = ", ".join(f"{name} {version}" for name, version in self.run.versions.items())
+        exact, wrong, unavailable = map(self.count, _VERDICTS)
         rest = f", {unavailable} not instantiable here" if unavailable else ""
-        configs = sum(result.outcome.compared for result in self.results)
+        configs = sum(outcome.compared for outcome in outcomes)
+        yield f"{exact} exact, {wrong} wrong{rest}: {configs:,} configs compared, tensor by tensor"
         busy = sum(result.seconds for result in self.results)
-        yield f"{exact} exact, {wrong} wrong{rest}: {configs:,} configs compared, tensor for tensor"
         yield f"{self.run.seconds:.1f} s, {busy:.1f} s of one core"
+        versions = ", ".join(f"{name} {version}" for name, version in self.run.versions.items())
         yield f"{versions}; --samples {self.run.samples} --seed {self.run.seed}"
 
 
@@ -165,55 +160,83 @@ def verify(
     :class:`MissingPackageError`.
     """
     library = library_of(specs)
-    own, others = split([names] if isinstance(names, str) else names, library)
+    own, others = _split([names] if isinstance(names, str) else names, library)
     if specs and not (own or others or all or changed):
-        own = every(library, folders_of(specs))
+        files = [file for one in folders_of(specs) for file in sorted(os.listdir(one))]
+        types = dict.fromkeys(file.removesuffix(".yaml") for file in files)
+        own, _ = _split(filter(library.has, types), library)
     if [bool(own or others), all, bool(changed)].count(True) != 1:
         raise ArchspecError("pass one of: names, --all, --changed or --specs")
     with optional():
-        chosen = _chosen(others, all, changed)
-        done = telling(progress, len(own) + sum(map(len, chosen.values())))
-        mine = results(own, samples, seed, done)
-        run = campaign.run(chosen, samples, seed, jobs if jobs > 0 else cores(), done).preceded_by(mine)
-    return Verification(run, [one.architecture for one in own])
+        if all:
+            chosen = campaign.all_architectures()
+        else:
+            chosen = (
+                campaign.changed_architectures(changed) if changed else campaign.named_architectures(others)
+            )
+        done = counter(progress, len(own) + sum(map(len, chosen.values())))
+        mine = _verify_own(own, samples, seed, done)
+        run = campaign.run(chosen, samples, seed, jobs if jobs > 0 else cores(), done)
+    seconds = run.seconds + sum(result.seconds for result in mine)
+    run = run._replace(results=(*mine, *run.results), seconds=seconds)
+    return Verification(run, [architecture for _, architecture in own])
 
 
-def _chosen(names: list[str], all: bool, changed: str | None) -> Chosen:
-    if all:
-        return campaign.all_architectures()
-    return campaign.changed_architectures(changed) if changed else campaign.named_architectures(names)
+def _split(names: Iterable[str], library: Library) -> tuple[list[Own], list[str]]:
+    """Return the classes that your own specs have of some names, and the other names."""
+    own: list[Own] = []
+    rest: list[str] = []
+    for name in names:
+        model_type = name if library.has(name) else next(iter(library.types_of(name)), "")
+        if not model_type or not is_own(library, model_type):
+            rest.append(name)
+            continue
+        spec = library.load(model_type)
+        own += [(spec, one) for one in spec.architectures if name in (model_type, one)]
+    return own, rest
 
 
-def telling(progress: Progress | None, total: int) -> Callable[[list[Result]], None]:
+def _verify_own(own: list[Own], samples: int, seed: int, done: Callable[[Result], None]) -> list[Result]:
+    from archspec.deriving import verify_own
+
+    found: list[Result] = []
+    for spec, architecture in own:
+        start = time.process_time()
+        outcome = verify_own(spec, architecture, samples, seed)
+        found.append(Result(outcome, time.process_time() - start))
+        done(found[-1])
+    return found
+
+
+def counter(progress: Progress | None, total: int) -> Callable[[Result], None]:
     """Return a function that counts results and calls ``progress`` with their numbers."""
-    seen: list[Result] = []
+    verdicts: list[str] = []
 
-    def done(results: list[Result]) -> None:
-        seen.extend(results)
-        wrong = sum(result.outcome.verdict == "wrong" for result in seen)
+    def done(result: Result) -> None:
+        verdicts.append(result.outcome.verdict)
         if progress is not None:
-            progress(len(seen), total, f"{wrong} wrong  {results[-1].outcome.model_type:24.24}")
+            text = f"{verdicts.count('wrong')} wrong  {result.outcome.model_type:24.24}"
+            progress(len(verdicts), total, text)
 
     return done
 
 
-_SAID = {
+_MEANINGS = {
     "missing": "transformers has a tensor that the spec does not give",
     "extra": "the spec gives a tensor that transformers does not have",
     "shape": "another shape",
     "kind": "a parameter on one side, a buffer on the other",
     "frozen": "requires_grad differs",
     "tie": "tied on one side, or to another tensor",
-    "embedding": "of the embedding split on one side, or as another part: "
-    "nn.Embedding or get_output_embeddings()",
+    "embedding": "another part of the embedding split: nn.Embedding or get_output_embeddings()",
     "accepted": "transformers refuses a config that the spec counts",
     "refused": "the spec refuses a config that transformers builds",
-    "unmentioned": "a field that changes the layout and is not in the spec",
+    "unmentioned": "a field that changes the tensors and is not in the spec",
     "default": "another default",
-    "alias": "a name that transformers knows the field by",
-    "readonly": "a name that only one side refuses to be given",
+    "alias": "another name of the field in transformers",
+    "readonly": "a name that only one side refuses because it is computed",
     "few": "too few random configs are valid",
-    "spec": "a spec that is not well formed",
+    "spec": "an invalid spec",
     "crash": "a bug of archspec, or a process that died",
 }
 
@@ -221,7 +244,7 @@ _SAID = {
 def _cause(place: str, kind: str, differences: list[Difference]) -> Iterator[str]:
     classes = list(dict.fromkeys(difference.architecture for difference in differences))
     more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
-    yield f"{place}: {kind}: {_SAID.get(kind, kind)} ({', '.join(classes[:_SHOWN])}{more})"
+    yield f"{place}: {kind}: {_MEANINGS.get(kind, kind)} ({', '.join(classes[:_SHOWN])}{more})"
     names: dict[str, Difference] = {}  # each with its shortest config
     for difference in sorted(differences, key=lambda one: len(json.dumps(one.config, default=str))):
         names.setdefault(difference.name, difference)
@@ -236,4 +259,4 @@ def _cause(place: str, kind: str, differences: list[Difference]) -> Iterator[str
     if config or first.kind not in ("default", "alias", "readonly", "crash", "few"):
         yield f"    at {json.dumps(config, default=str) if config else 'the default config'}"
     if len(first.places) > 1:
-        yield f"    by way of {', '.join(place.rpartition(':')[0] for place in first.places[1:])}"
+        yield f"    through {', '.join(place.rpartition(':')[0] for place in first.places[1:])}"

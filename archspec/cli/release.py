@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from glob import glob
 from typing import Any, NamedTuple
 
-from archspec.authoring.derive import save, undescribed
+from archspec.authoring.derive import new_drafts, save
 from archspec.errors import ArchspecError
 from archspec.specs.exported import exported
 from archspec.specs.library import TRANSFORMERS_VERSION, shipped
@@ -47,7 +47,7 @@ def changes() -> Changes:
 
 
 def verify_release(
-    seed: int, jobs: int, output: str, done: Callable[[list[Any]], None], overwrite: bool
+    seed: int, jobs: int, output: str, done: Callable[[Any], None], overwrite: bool
 ) -> tuple[Any, list[str]]:
     """Return the verification of the classes of both releases, and lines on those of one release only.
 
@@ -82,7 +82,7 @@ def draft_classes(new: list[Key], output: str) -> dict[str, str]:
         try:
             target = find(model_type, "")
             drafts = draft(target.model_type, target.config, target.classes)
-            paths = save(undescribed(drafts), output, overwrite=True)  # parts may be shared
+            paths = save(new_drafts(drafts), output, overwrite=True)  # parts may be shared
             found[model_type] = f"draft: {paths[0]}"
         except ArchspecError as error:
             found[model_type] = f"no draft: {error.problems[0].message}"

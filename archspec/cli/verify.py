@@ -52,7 +52,7 @@ def _check_options(args: Values) -> None:
 
 
 def _verified(args: Values) -> Verification:
-    from archspec.authoring.verify import Verification, telling, verify
+    from archspec.authoring.verify import Verification, counter, verify
     from archspec.cli import release
 
     with progress("verifying") as shown:
@@ -60,7 +60,7 @@ def _verified(args: Values) -> Verification:
             if "samples" in args.given:
                 message = "--samples has no effect with another version of transformers"
                 raise ArchspecError(message, help="leave out --samples")
-            done = telling(shown, 0)
+            done = counter(shown, 0)
             report, lines = release.verify_release(args.seed, args.jobs, args.output, done, args.overwrite)
             return Verification(report, listed=lines)
         given = arguments("verify", args, without=("changed", "jobs"))
@@ -69,7 +69,7 @@ def _verified(args: Values) -> Verification:
 
 
 def _update_coverage(args: Values) -> int:
-    from archspec.authoring.verify import telling
+    from archspec.authoring.verify import counter
     from archspec.verifying import coverage
 
     if args.check:
@@ -78,5 +78,5 @@ def _update_coverage(args: Values) -> int:
             print(problem)
         return 1 if problems else 0
     with progress("verifying") as shown:
-        wrong = coverage.update(args.samples, args.seed, args.jobs, telling(shown, 0), everything=args.all)
+        wrong = coverage.update(args.samples, args.seed, args.jobs, counter(shown, 0), everything=args.all)
     return 1 if wrong else 0

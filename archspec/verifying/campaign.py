@@ -1,4 +1,4 @@
-"""Verification of many architectures on all cores, and its report."""
+"""Verification of many architectures on all cores: which ones, and the report."""
 
 from __future__ import annotations
 
@@ -17,27 +17,19 @@ from archspec.verifying.blame import Difference
 from archspec.verifying.pool import Failure, spread
 from archspec.verifying.verifier import Outcome, verify
 
-_PRELOAD = ("torch", "archspec.verifying.verifier")  # transformers is imported after its stand-ins
-
-
-class Task(NamedTuple):
-    """Some architectures of one model type, for one process."""
-
-    model_type: str
-    architectures: tuple[str, ...]
-    samples: int
-    seed: int
+_PRELOAD = ("torch", "archspec.verifying.verifier")
+Chosen = dict[str, tuple[str, ...]]  # model type -> architectures
 
 
 class Result(NamedTuple):
-    """An outcome, and its time in seconds of one core."""
+    """An outcome and the seconds of one core that it took."""
 
     outcome: Outcome
     seconds: float
 
 
 class Report(NamedTuple):
-    """The results of a run, and the inputs to repeat it."""
+    """The results of a run, and all that it takes to repeat it."""
 
     results: tuple[Result, ...]
     samples: int
@@ -46,85 +38,60 @@ class Report(NamedTuple):
     versions: dict[str, str]
 
     def count(self, verdict: str) -> int:
+        """The number of architectures with a verdict."""
         return sum(result.outcome.verdict == verdict for result in self.results)
-
-    def preceded_by(self, results: Iterable[Result]) -> Report:
-        """Return the report with other results before these."""
-        before = tuple(results)
-        seconds = self.seconds + sum(result.seconds for result in before)
-        return self._replace(results=(*before, *self.results), seconds=seconds)
 
 
 def run(
-    chosen: dict[str, tuple[str, ...]],
-    samples: int,
-    seed: int,
-    jobs: int,
-    done: Callable[[list[Result]], None] | None = None,
+    chosen: Chosen, samples: int, seed: int, jobs: int, done: Callable[[Result], None] | None = None
 ) -> Report:
-    """Verify architectures, given by model type; ``done`` is called with each part of the results.
+    """Verify architectures; ``done`` is called with each result.
 
     Errors: :class:`MissingPackageError` if torch or transformers is missing.
     """
     from archspec.reference import versions
 
     with optional():
-        found = versions()
+        installed = versions()
     start = time.monotonic()
-    results: list[Result] = []
-    tasks = [Task(model_type, names, samples, seed) for model_type, names in split(chosen, jobs)]
+    tasks = [
+        (model_type, name, samples, seed) for model_type in sorted(chosen) for name in chosen[model_type]
+    ]
+    results: dict[tuple[str, str, int, int], Result] = {}
     for task, result in spread(_work, tasks, jobs, _PRELOAD):
         if isinstance(result, Failure):
-            result = [Result(_failed(task, name, result), 0.0) for name in task.architectures]
-        results += result
+            result = Result(_failed(task[0], task[1], result.message), 0.0)
+        results[task] = result
         if done:
             done(result)
-    order = [(model_type, name) for model_type in sorted(chosen) for name in chosen[model_type]]
-    rank = {pair: number for number, pair in enumerate(order)}
-    results.sort(key=lambda result: rank[result.outcome.model_type, result.outcome.architecture])
-    return Report(tuple(results), samples, seed, time.monotonic() - start, found)
+    return Report(tuple(results[task] for task in tasks), samples, seed, time.monotonic() - start, installed)
 
 
-def split(chosen: dict[str, tuple[str, ...]], jobs: int) -> list[tuple[str, tuple[str, ...]]]:
-    """Split the work into parts of about equal size, largest first; model types stay whole if possible."""
-    total = sum(map(len, chosen.values()))
-    most = max(1, min(16, -(-total // (2 * max(1, jobs)))))
-    parts = [
-        (model_type, names[start : start + most])
-        for model_type, names in chosen.items()
-        for start in range(0, len(names), most)
-    ]
-    return sorted(parts, key=lambda part: -len(part[1]))
+def _work(task: tuple[str, str, int, int]) -> Result:
+    model_type, name, samples, seed = task
+    start = time.process_time()
+    try:
+        outcome = verify(model_type, name, samples, seed)
+    except SpecError as error:
+        places = tuple(str(problem.place) for problem in error.problems if problem.place)
+        difference = Difference(name, {}, "spec", "", "", str(error), places)
+        outcome = Outcome(name, model_type, 0, 0, (difference,))
+    except Exception:  # a bug of archspec in one architecture must not hide the others
+        outcome = _failed(model_type, name, traceback.format_exc(limit=-4))
+    return Result(outcome, time.process_time() - start)
 
 
-def _work(task: Task) -> list[Result]:
-    results = []
-    for name in task.architectures:
-        start = time.process_time()
-        try:
-            outcome = verify(task.model_type, name, task.samples, task.seed)
-        except SpecError as error:
-            places = tuple(str(problem.place) for problem in error.problems if problem.place)
-            difference = Difference(name, {}, "spec", "", "", str(error), places)
-            outcome = Outcome(name, task.model_type, 0, 0, (difference,))
-        except Exception:  # a bug of archspec in one architecture must not hide the others
-            outcome = _failed(task, name, Failure(traceback.format_exc(limit=-4)))
-        results.append(Result(outcome, time.process_time() - start))
-    return results
+def _failed(model_type: str, name: str, message: str) -> Outcome:
+    return Outcome(name, model_type, 0, 0, (Difference(name, {}, "crash", "", "a verdict", message),))
 
 
-def _failed(task: Task, name: str, failure: Failure) -> Outcome:
-    difference = Difference(name, {}, "crash", "", "a verdict", failure.message)
-    return Outcome(name, task.model_type, 0, 0, (difference,))
-
-
-def all_architectures() -> dict[str, tuple[str, ...]]:
-    """Return every supported architecture, by model type."""
-    found: dict[str, tuple[str, ...]] = {}
+def all_architectures() -> Chosen:
+    """All supported architectures."""
+    found: Chosen = {}
     for model_type in shipped().model_types():
         try:
             spec = shipped().load(model_type)
-        except SpecError:  # reported with the results, so that the others are verified
+        except SpecError:  # reported with the results
             found[model_type] = (model_type,)
             continue
         if spec.architectures and not spec.refuse:
@@ -132,8 +99,8 @@ def all_architectures() -> dict[str, tuple[str, ...]]:
     return found
 
 
-def named_architectures(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the architectures of some model types or with some names, by model type.
+def named_architectures(names: Iterable[str]) -> Chosen:
+    """The architectures of some model types, and those with some names.
 
     Errors: :class:`UnknownArchitectureError`.
     """
@@ -143,13 +110,13 @@ def named_architectures(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
         pairs = [(name, architecture) for architecture in known.get(name, ())]
         pairs = pairs or [(model_type, name) for model_type in index.get(name, ())]
         if not pairs:
-            raise UnknownArchitectureError(_no_such(name), help=did_you_mean(name, [*index, *known]))
+            raise UnknownArchitectureError(_unsupported(name), help=did_you_mean(name, [*index, *known]))
         for model_type, architecture in pairs:
             chosen.setdefault(model_type, {})[architecture] = None
     return {model_type: tuple(architectures) for model_type, architectures in chosen.items()}
 
 
-def _no_such(name: str) -> str:
+def _unsupported(name: str) -> str:
     if name not in shipped().model_types():
         return f"there is no spec for {name!r}"
     if refusal := shipped().load(name).refuse:
@@ -157,8 +124,8 @@ def _no_such(name: str) -> str:
     return f"{name} is only a part of other models: verify one of those"
 
 
-def changed_architectures(since: str = "HEAD") -> dict[str, tuple[str, ...]]:
-    """Return the architectures of specs that differ from a git commit, and of specs that extend or use them.
+def changed_architectures(since: str = "HEAD") -> Chosen:
+    """The architectures of the specs that differ from a git commit, and of those that extend or use them.
 
     Errors: :class:`ArchspecError` if git fails.
     """
@@ -170,10 +137,11 @@ def changed_architectures(since: str = "HEAD") -> dict[str, tuple[str, ...]]:
 
 
 def _git(since: str, *command: str) -> list[str]:
-    """Return the lines that git prints in the specs' directory."""
-    run = ["git", *command]
+    """The lines that git prints in the directory of the specs."""
     try:
-        done = subprocess.run(run, cwd=shipped().folder, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", *command], cwd=shipped().folder, capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError) as error:
         detail = str(getattr(error, "stderr", "") or error).strip()
         raise ArchspecError(f"git cannot list the changes since {since}: {detail}") from None

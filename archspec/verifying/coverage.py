@@ -1,15 +1,15 @@
-"""The classes that transformers exports, and whether the specs give them exactly.
+"""docs/coverage.json: the model classes that transformers exports, and how their specs compare with them.
 
-docs/coverage.json has a line for each pair of class and model type, with a digest of the spec files;
-docs/coverage.md is printed from it. A pair that was added or removed, or whose spec has
-changed, is stale, and only stale pairs are verified again.
+The file has one line for each pair of model type and class, with a digest of the spec files. Pairs that are
+new or gone, or whose spec files changed, are stale, and only these are verified again. docs/coverage.md is
+written from the file.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
@@ -17,21 +17,20 @@ from archspec.specs.exported import Class, exported
 from archspec.specs.index import whole_digests
 from archspec.specs.library import shipped
 from archspec.verifying import campaign
-from archspec.verifying.pool import Failure, spread
-from archspec.verifying.verifier import Outcome
 
 HOW = "archspec verify --coverage"
 NO_AUTO = "no auto class"
-_BATCH = 24
-Key = tuple[str, str]
+STATUSES = {
+    "exact": "exact",
+    "wrong": "wrong",
+    "unsupported": "unsupported",
+    "unavailable": "not instantiable here",
+}
+Key = tuple[str, str]  # a model type and a class
 
 
 class Pair(NamedTuple):
-    """A class of one model type, and its result.
-
-    ``status`` is exact, wrong, unsupported, or unavailable (not instantiable here) with its ``cause``.
-    ``digest`` is that of the spec files; empty for an unsupported class.
-    """
+    """The result of a class with one model type; the digest of its spec files is empty without a spec."""
 
     model_type: str
     architecture: str
@@ -41,13 +40,9 @@ class Pair(NamedTuple):
     cause: str = ""
     digest: str = ""
 
-    @property
-    def key(self) -> Key:
-        return self.model_type, self.architecture
-
 
 def paths() -> tuple[str, str]:
-    """Return the paths of the results and the page. Errors: :class:`ArchspecError` outside of a checkout."""
+    """The record and the page in docs/. Errors: :class:`ArchspecError` without docs/."""
     docs = os.path.join(os.path.dirname(shipped().folder), "docs")
     if not os.path.isdir(docs):
         raise ArchspecError("there is no docs/ here: run this in a checkout")
@@ -55,7 +50,7 @@ def paths() -> tuple[str, str]:
 
 
 def recorded() -> tuple[dict[str, Any], dict[Key, Pair]]:
-    """Return the conditions and the pairs of docs/coverage.json; both are empty without the file."""
+    """The conditions and the pairs of docs/coverage.json; both empty without the file."""
     try:
         with open(paths()[0], encoding="utf-8") as file:
             content = json.load(file)
@@ -64,29 +59,33 @@ def recorded() -> tuple[dict[str, Any], dict[Key, Pair]]:
         return {}, {}
     except (ValueError, TypeError, KeyError) as error:
         raise ArchspecError(f"{paths()[0]}: {error}; remove it and run {HOW}") from None
-    return content, {pair.key: pair for pair in pairs}
+    return content, {pair[:2]: pair for pair in pairs}
 
 
 def exported_classes() -> dict[Key, Class]:
-    """Return every class that transformers exports, by model type and name."""
-    return {
-        (model_type, name): line
-        for model_type, found in exported().items()
-        for name, line in found.classes.items()
-    }
+    """(model type, class) -> how transformers lists it, for every class that it exports."""
+    types = exported().items()
+    return {(model_type, name): line for model_type, found in types for name, line in found.classes.items()}
+
+
+def digests() -> dict[Key, str]:
+    """The digest of the spec files of each supported pair."""
+    library = shipped()
+    current, known = whole_digests(library.entries(), library.files()), library.index()
+    lines = exported_classes().items()
+    return {key: current[line.reads] for key, line in lines if line.reads in known.get(key[1], ())}
 
 
 def stale() -> list[str]:
-    """Return what is out of date in docs/coverage.json and docs/coverage.md."""
+    """What is out of date in docs/coverage.json and docs/coverage.md."""
     from archspec.reference import versions
 
-    head, pairs = recorded()
-    now, here = exported_classes(), versions()["transformers"]
-    wanted = digests(now)
+    (head, pairs), now, wanted = recorded(), exported_classes(), digests()
+    here = versions()["transformers"]
     if head.get("transformers") != here:
         return [f"docs/coverage.json is of transformers {head.get('transformers')}, not {here}: run {HOW}"]
     found = [f"{'/'.join(key)} is not in docs/coverage.json" for key in now if key not in pairs]
-    found += [f"{'/'.join(key)} is not a pair of transformers any more" for key in pairs if key not in now]
+    found += [f"{'/'.join(key)} is not in transformers any more" for key in pairs if key not in now]
     for key, pair in pairs.items():
         if pair.digest != wanted.get(key, "") and key in now:
             found.append(f"{'/'.join(key)} was recorded with another spec")
@@ -97,163 +96,111 @@ def stale() -> list[str]:
     return [*found[:20], f"{len(found)} stale: run {HOW}"] if found else []
 
 
-def digests(now: dict[Key, Class]) -> dict[Key, str]:
-    """Return the digest of the spec files of each supported pair."""
-    library = shipped()
-    current, known = whole_digests(library.entries(), library.files()), library.index()
-    return {key: current[line.reads] for key, line in now.items() if line.reads in known.get(key[1], ())}
-
-
 def update(
     samples: int,
     seed: int,
     jobs: int,
-    done: Callable[[list[campaign.Result]], None] | None = None,
+    done: Callable[[campaign.Result], None] | None = None,
     everything: bool = False,
 ) -> int:
-    """Verify stale pairs, or all pairs, write both files, and return the number of wrong pairs."""
+    """Verify stale pairs, or everything, and write both files; return the number of wrong pairs."""
     from archspec.reference import versions
 
-    head, before = recorded()
-    now = exported_classes()
-    wanted = digests(now)
+    (head, before), now, wanted = recorded(), exported_classes(), digests()
     conditions = {**versions(), "samples": samples, "seed": seed}
     if everything or any(head.get(name) != value for name, value in conditions.items()):
         before = {}
-    found = {key: pair for key, pair in before.items() if key in now and pair.digest == wanted.get(key, "")}
-    found = {key: pair for key, pair in found.items() if pair.status != "wrong"}
-    due = [key for key in now if key in wanted and key not in found]
-    verified = _verified({(now[key].reads, key[1]) for key in due}, samples, seed, jobs, done)
-    for key in due:
-        pair = verified[now[key].reads, key[1]]
-        found[key] = pair._replace(model_type=key[0], digest=wanted[key])
-    for pair in _unsupported([key for key in now if key not in found], jobs):
-        found[pair.key] = pair
-    pairs = [found[key]._replace(auto=line.autos) for key, line in now.items()]
+    fresh = {
+        key: pair
+        for key, pair in before.items()
+        if pair.digest == wanted.get(key, "") and pair.status != "wrong"
+    }
+    chosen: dict[str, dict[str, None]] = {}
+    for key in [key for key in now if key in wanted and key not in fresh]:
+        chosen.setdefault(now[key].reads, {})[key[1]] = None
+    report = campaign.run({name: (*found,) for name, found in chosen.items()}, samples, seed, jobs, done)
+    outcomes = {(one.outcome.model_type, one.outcome.architecture): one.outcome for one in report.results}
+    pairs = []
+    for key, line in now.items():
+        if key in fresh:
+            pairs.append(fresh[key]._replace(auto=line.autos))
+        elif key in wanted:
+            outcome = outcomes[line.reads, key[1]]
+            cause = outcome.unavailable or ", ".join(sorted({one.kind for one in outcome.differences}))
+            pairs.append(Pair(*key, line.autos, outcome.verdict, outcome.compared, cause, wanted[key]))
+        else:
+            cause = _unavailable(*key)
+            pairs.append(Pair(*key, line.autos, "unavailable" if cause else "unsupported", 0, cause))
     write(conditions, pairs)
     return sum(pair.status == "wrong" for pair in pairs)
 
 
-def _verified(
-    due: set[Key],
-    samples: int,
-    seed: int,
-    jobs: int,
-    done: Callable[[list[campaign.Result]], None] | None,
-) -> dict[Key, Pair]:
-    """Verify classes, each with the model type of its spec."""
-    chosen: dict[str, tuple[str, ...]] = {}
-    for model_type, architecture in sorted(due):
-        chosen[model_type] = (*chosen.get(model_type, ()), architecture)
-    results = campaign.run(chosen, samples, seed, jobs, done).results if chosen else ()
-    return {pair.key: pair for pair in (_pair_of(result.outcome) for result in results)}
-
-
-def _pair_of(outcome: Outcome) -> Pair:
-    kinds = ", ".join(sorted({difference.kind for difference in outcome.differences}))
-    cause = outcome.unavailable or kinds
-    return Pair(outcome.model_type, outcome.architecture, (), outcome.verdict, outcome.compared, cause)
-
-
-def _unsupported(keys: list[Key], jobs: int) -> Iterator[Pair]:
-    """Return the pairs without a spec, and whether they can be built here."""
-    batches = [tuple(keys[start : start + _BATCH]) for start in range(0, len(keys), _BATCH)]
-    for batch, causes in spread(_default, batches, jobs, ("torch", "archspec.reference")):
-        reasons = [causes.message] * len(batch) if isinstance(causes, Failure) else causes
-        for (model_type, architecture), cause in zip(batch, reasons, strict=True):
-            yield Pair(model_type, architecture, (), "unavailable" if cause else "unsupported", 0, cause)
-
-
-def _default(batch: tuple[Key, ...]) -> list[str]:
-    """Return why each class cannot be built from its default config; empty if it can."""
+def _unavailable(model_type: str, architecture: str) -> str:
+    """The reason that a class cannot be built from its default config, or nothing."""
     from archspec.reference import Refused, Unavailable, built, config_of, model_class
 
-    causes = []
-    for model_type, architecture in batch:
-        try:
-            built(model_class(architecture, model_type), config_of(model_type, {}))
-            causes.append("")
-        except Unavailable as error:
-            causes.append(str(error))
-        except Refused as error:
-            causes.append(f"its default config is refused: {error}")
-    return causes
+    try:
+        built(model_class(architecture, model_type), config_of(model_type, {}))
+    except Unavailable as error:
+        return str(error)
+    except Refused as error:
+        return f"its default config is refused: {error}"
+    return ""
 
 
 def write(head: dict[str, Any], pairs: list[Pair]) -> None:
     """Write both files."""
     rows = ",\n".join(json.dumps(pair._asdict(), ensure_ascii=False) for pair in pairs)
     opening = json.dumps(head, ensure_ascii=False)[:-1]
-    results, text = paths()
-    with open(results, "w", encoding="utf-8") as file:
-        file.write(f'{opening}, "pairs": [\n{rows}\n]}}\n')
-    with open(text, "w", encoding="utf-8") as file:
-        file.write(page(head, pairs))
+    for path, text in zip(paths(), (f'{opening}, "pairs": [\n{rows}\n]}}\n', page(head, pairs)), strict=True):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
 
-STATUSES = {
-    "exact": "exact",
-    "wrong": "wrong",
-    "unsupported": "unsupported",
-    "unavailable": "not instantiable here",
-}
+_PAGE = """# Coverage
+
+Every model class that transformers {transformers} exports, with each model type for which its auto classes
+list it. A class under *{no_auto}* has the model type of its config. *Exact*: the spec gives the same tensors
+(names, shapes, ties, frozen or not) at the default config and at {samples} random ones (seed {seed}, torch
+{torch} on its meta device). Written by `{how}`.
+
+| auto class | all | {statuses} |
+| --- | ---: | ---: | ---: | ---: | ---: |
+"""
+_TYPES = """
+## Every model type
+
+| model type | {statuses} |
+| --- | --- | --- | --- | --- |
+"""
 
 
 def page(head: dict[str, Any], pairs: list[Pair]) -> str:
-    """Return the text of docs/coverage.md."""
-    columns = list(STATUSES)
-    lines = [
-        "# Coverage",
-        "",
-        f"All model classes that transformers {head['transformers']} exports, with each model type for which",
-        f"its auto classes list them; under *{NO_AUTO}* with the model type of the config.",
-        "*Exact*: the spec gives the same tensors (names, shapes, ties, frozen or not) at the default config "
-        "and at",
-        f"{head['samples']} random ones (seed {head['seed']}, torch {head['torch']} on its meta device). "
-        f"Written by `{HOW}`.",
-        "",
-        f"| auto class | all | {' | '.join(STATUSES.values())} |",
-        f"| --- |{' ---: |' * (len(columns) + 1)}",
-    ]
+    """The text of docs/coverage.md."""
+    statuses = " | ".join(STATUSES.values())
+    text = _PAGE.format(**head, no_auto=NO_AUTO, how=HOW, statuses=statuses)
     for auto in sorted({auto for pair in pairs for auto in pair.auto}):
-        lines.append(_totals(f"`{auto}`", [pair for pair in pairs if auto in pair.auto], columns))
-    lines += [
-        _totals("**all pairs, each once**", pairs, columns),
-        _totals("**all classes, each once**", _classes(pairs), columns),
-        "",
-        "## Every model type",
-        "",
-    ]
-    lines += [f"| model type | {' | '.join(STATUSES.values())} |", f"| --- |{' --- |' * len(columns)}"]
+        text += _totals(f"`{auto}`", [pair for pair in pairs if auto in pair.auto])
+    order = ["unavailable", "unsupported", "exact", "wrong"]  # one wrong pair makes a class wrong
+    classes = {pair.architecture: pair for pair in sorted(pairs, key=lambda one: order.index(one.status))}
+    text += _totals("**all pairs, each once**", pairs)
+    text += _totals("**all classes, each once**", classes.values())
+    text += _TYPES.format(statuses=statuses)
     for model_type in sorted({pair.model_type for pair in pairs}):
         own = [pair for pair in pairs if pair.model_type == model_type]
-        cells = (" ".join(pair.architecture for pair in own if pair.status == status) for status in columns)
-        lines.append(f"| {model_type} | {' | '.join(cells)} |")
-    for status, title in (("wrong", "Wrong"), ("unavailable", "Not instantiable here, by reason")):
-        lines += _causes(title, [pair for pair in pairs if pair.status == status])
-    return "\n".join(lines) + "\n"
+        cells = (" ".join(pair.architecture for pair in own if pair.status == status) for status in STATUSES)
+        text += f"| {model_type} | {' | '.join(cells)} |\n"
+    for status, title in (("wrong", "Wrong"), ("unavailable", "Not instantiable here, and why")):
+        by_cause: dict[str, list[str]] = {}
+        for pair in [pair for pair in pairs if pair.status == status]:
+            by_cause.setdefault(pair.cause, []).append(f"{pair.architecture} ({pair.model_type})")
+        text += f"\n## {title}\n\n" if by_cause else ""
+        for cause, names in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0])):
+            text += f"- {cause.replace('|', '/')[:240]}: {', '.join(names)}\n"
+    return text
 
 
-def _classes(pairs: list[Pair]) -> list[Pair]:
-    """Return one pair for each class: a wrong one if there is one, else an exact one, else any."""
-    worst_last = sorted(
-        pairs, key=lambda pair: ("unavailable", "unsupported", "exact", "wrong").index(pair.status)
-    )
-    return list({pair.architecture: pair for pair in worst_last}.values())
-
-
-def _totals(name: str, pairs: list[Pair], columns: list[str]) -> str:
-    counts = (sum(pair.status == status for pair in pairs) for status in columns)
-    return f"| {name} | {len(pairs):,} | {' | '.join(f'{count:,}' for count in counts)} |"
-
-
-def _causes(title: str, pairs: list[Pair]) -> list[str]:
-    if not pairs:
-        return []
-    by_cause: dict[str, list[str]] = {}
-    for pair in pairs:
-        by_cause.setdefault(pair.cause, []).append(f"{pair.architecture} ({pair.model_type})")
-    lines = ["", f"## {title}", ""]
-    for cause, names in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0])):
-        lines.append(f"- {cause.replace('|', '/')[:240]}: {', '.join(names)}")
-    return lines
+def _totals(name: str, pairs: Iterable[Pair]) -> str:
+    statuses = [pair.status for pair in pairs]
+    counts = (len(statuses), *map(statuses.count, STATUSES))
+    return f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |\n"

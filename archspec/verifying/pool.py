@@ -1,4 +1,4 @@
-"""A pool of processes, one per core, that survives crashes of its tasks."""
+"""Work spread over processes that outlive a crash: one process a core, one task at a time each."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from typing import Any, NamedTuple
 
-TIMEOUT = 300.0
-
 
 class Failure(NamedTuple):
-    """The reason why a task has no result: its process died, took too long, or raised an error."""
+    """The reason that a task has no result: its process died, took too long, or raised."""
 
     message: str
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
+    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -28,9 +26,9 @@ def spread(
     tasks: Sequence[Any],
     jobs: int,
     preload: Sequence[str] = (),
-    timeout: float = TIMEOUT,
+    timeout: float = 300.0,
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield (task, result) as tasks end; the result is a :class:`Failure` if there is none.
+    """Yield each task with its result, or its :class:`Failure`, as it is done.
 
     ``work`` and the tasks must be picklable. ``preload`` names modules to import once for all processes, if
     the system can fork from a server. With one job, the work is done in this process.
@@ -46,7 +44,7 @@ def spread(
             futures |= {pool.schedule(_guarded, [work, task], timeout=timeout): task for task in tasks}
             for future in as_completed(futures):
                 yield futures[future], _result(future, timeout)
-        finally:  # the caller may not want the rest
+        finally:  # if the caller stops early
             for future in futures:
                 future.cancel()
 
@@ -60,14 +58,14 @@ def _context(preload: Sequence[str]) -> Any:
 
 
 def _prepare() -> None:
-    gc.freeze()  # imported modules stay; collecting them took a tenth of the time
+    gc.freeze()  # imports stay: looking through them for garbage took a tenth of the time
     gc.set_threshold(10_000)
 
 
 def _guarded(work: Callable[[Any], Any], task: Any) -> Any:
     try:
         return work(task)
-    except Exception as error:  # a failed task must not end the others
+    except Exception as error:  # one task that fails must not end the others
         return Failure(f"{type(error).__name__}: {error}")
 
 
@@ -76,7 +74,7 @@ def _result(future: Future[Any], timeout: float) -> Any:
 
     try:
         return future.result()
-    except TimeoutError:  # of the pool; that of a task is a Failure already
+    except TimeoutError:
         return Failure(f"it took more than {timeout:.0f} s")
     except ProcessExpired as error:
         return Failure(f"the process died with exit code {error.exitcode}")

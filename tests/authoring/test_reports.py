@@ -29,7 +29,7 @@ def test_a_difference_is_laid_on_its_line() -> None:
     lines = str(found).splitlines()
     assert lines[0] == "own/net.yaml:9: shape: another shape (NetModel)"
     assert lines[1:3] == ["    a.weight: transformers (8, 8), the spec (8, 7)", '    at {"d": 8}']
-    assert lines[3] == "0 exact, 1 wrong: 3 configs compared, tensor for tensor"
+    assert lines[3] == "0 exact, 1 wrong: 3 configs compared, tensor by tensor"
     assert (found.count("wrong"), found.results[0].seconds) == (1, 1.5)
     assert "the code (8, 8), the spec" in str(verification(own=("NetModel",)))
     assert "another shape" in found._repr_html_()
