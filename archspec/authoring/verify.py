@@ -170,10 +170,10 @@ def verify(
     with optional():
         if all:
             chosen = campaign.all_architectures()
+        elif changed:
+            chosen = campaign.changed_architectures(changed)
         else:
-            chosen = (
-                campaign.changed_architectures(changed) if changed else campaign.named_architectures(others)
-            )
+            chosen = campaign.named_architectures(others)
         done = counter(progress, len(own) + sum(map(len, chosen.values())))
         mine = _verify_own(own, samples, seed, done)
         run = campaign.run(chosen, samples, seed, jobs if jobs > 0 else cores(), done)
