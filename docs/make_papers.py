@@ -15,7 +15,7 @@ import yaml
 
 import archspec
 from archspec.render.arrangements import arrangement
-from archspec.render.growth import leading
+from archspec.render.growth import leading_terms
 
 HERE = Path(__file__).parent
 CONFIGS = HERE.parent / "configs"
@@ -27,7 +27,7 @@ def symbols(names: str) -> Any:
 
 def kaplan() -> tuple[Any, Any]:
     """(the formula of the paper, the leading order of T5's encoder without embeddings)."""
-    found = leading(archspec.formula("T5EncoderModel", "non_embedding_params")).expr
+    found = leading_terms(archspec.formula("T5EncoderModel", "non_embedding_params")).expr
     d, layers, kv, heads, ff = symbols("d_model num_layers d_kv num_heads d_ff")
     return 2 * d * layers * (2 * kv * heads + ff), found
 

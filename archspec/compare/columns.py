@@ -11,7 +11,7 @@ from archspec.costs.forward import Forward
 from archspec.costs.lengths import USUAL_TOKENS
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.models.model import Model
-from archspec.render.notation import Glyph, escape, standard
+from archspec.render.notation import Glyph, escape, standard_glyphs
 from archspec.tables.axes import AXES
 from archspec.tables.quantities import QUANTITIES
 
@@ -78,7 +78,7 @@ def columns_of(names: Sequence[str], models: Sequence[Model], calls: Calls) -> l
     for name in names:
         if list(names).count(name) > 1:
             raise ArchspecError(f"the column {name} is given twice", help="name each column once")
-    glyphs = {field: glyph for field, glyph in standard().items() if field not in AXES}
+    glyphs = {field: glyph for field, glyph in standard_glyphs().items() if field not in AXES}
     return [_column(name, models, calls, glyphs) for name in names]
 
 
@@ -108,7 +108,7 @@ def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[st
 
 
 def _near(name: str, models: Sequence[Model]) -> str:
-    known = [*_FACTS, *QUANTITIES, "bytes", *_COSTS, *{glyph.text for glyph in standard().values()}]
+    known = [*_FACTS, *QUANTITIES, "bytes", *_COSTS, *{glyph.text for glyph in standard_glyphs().values()}]
     fields = (
         field for model in models for field in [*model.scope.spec.fields, *model.scope.spec.attribute_map]
     )

@@ -56,7 +56,7 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
     """
     try:
         if os.path.basename(path) in NOT_SPECS:
-            notation.read(path) if os.path.basename(path) == NOTATION else contractions(*read(path))
+            notation.entries(path) if os.path.basename(path) == NOTATION else contractions(*read(path))
             return []
         spec = (library or shipped()).load_file(path)
     except SpecError as error:

@@ -66,7 +66,7 @@ def spot_at(form: ClosedForm, source: Source, fields: Fields) -> Spot:
     follows = {symbol.name: expr for symbol, expr in form.replacements.items()}
     read = {symbol.name for expr in follows.values() for symbol in expr.free_symbols}
     for path in fields:
-        if (name := canonical(form.scope, path)) in follows.keys() - read:
+        if (name := canonical_name(form.scope, path)) in follows.keys() - read:
             raise FormulaError(f"{path} is replaced: this formula has {name} = {follows[name]}")
     lengths = form.call.lengths() if form.call else {}
     call = _call_at(form.call, fields, lengths)
@@ -113,7 +113,7 @@ def numbers_of(scope: Scope, call: Lengths, names: Iterable[str]) -> dict[str, i
     return {name: value for name, value in found.items() if _is_number(value)}
 
 
-def canonical(scope: Scope, path: str) -> str:
+def canonical_name(scope: Scope, path: str) -> str:
     """Return the name of a field's symbol for any of its names: `n_embd` for `hidden_size`."""
     prefix, (name, indices) = scope.origin.path, split_indices(path)
     prefix = prefix if name.startswith(prefix) else ""

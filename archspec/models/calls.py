@@ -215,10 +215,10 @@ class Cache(CallReport):
             return {}
         sizes = CacheSizes(self.call, self.dtype)
         return {
-            one: self._held(self.budget_bytes - self.weights_bytes, sizes, one) for one in self.cache_bytes
+            one: self._fit(self.budget_bytes - self.weights_bytes, sizes, one) for one in self.cache_bytes
         }
 
-    def _held(self, left: int, sizes: CacheSizes, allocation: str) -> Held:
+    def _fit(self, left: int, sizes: CacheSizes, allocation: str) -> Held:
         lengths = self.call.call
 
         def fits(tokens: int) -> bool:
@@ -239,10 +239,10 @@ class Cache(CallReport):
             for one, layers in kinds.items()
         ]
         yield from (facts_table(self, "cache", *sizes), "", Table("tensor|kind|layers|shape|dtype", rows))
-        yield from ["", *self._fitting(self.budget_bytes)] if self.budget_bytes is not None else []
+        yield from ["", *self._fit_lines(self.budget_bytes)] if self.budget_bytes is not None else []
         yield from note_lines(self.notes)
 
-    def _fitting(self, budget: int) -> Iterator[str]:
+    def _fit_lines(self, budget: int) -> Iterator[str]:
         weights = size(self.weights_bytes)
         if self.weights_bytes > budget:
             yield f"the weights ({weights}) do not fit in {size(budget)}"

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 @checked
 def params_bytes(self: Any, dtype: str | None = None) -> int:
-    """Return bytes of the unique parameters in a dtype; without one as the config stores them.
-
-    Errors: :class:`ArchspecError` for an unknown dtype or an unsupported quantization.
-    """
+    """Return bytes of the unique parameters in a dtype; without one as the config stores them."""
     if dtype is None and self.is_quantized:
         return int(self.weights().bytes)
     return int(self.params * dtype_bytes(dtype or self.dtype))
@@ -36,8 +33,6 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
 
     ``stored`` replaces that: a name of :data:`archspec.formats.scheme.FORMATS`, or a dtype for all weights.
     Unquantized weights are in ``dtype``, by default the config's.
-
-    Errors: :class:`ArchspecError` for an unknown format and an unsupported quantization.
 
     >>> import archspec
     >>> archspec.load("LlamaForCausalLM").weights("nf4").table[0]

@@ -120,7 +120,7 @@ def _choices(spec: Spec, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def entering(formula: ClosedForm, source: Source) -> Iterator[str]:
+def entering_fields(formula: ClosedForm, source: Source) -> Iterator[str]:
     """Yield the fields that a formula names, and those of which another value changes the count.
 
     The form alone is not enough: a field may make a list that decides how many layers of a kind there are.

@@ -11,19 +11,12 @@ import sympy
 from archspec.arguments import checked
 from archspec.configs.origin import merge_overrides
 from archspec.errors import FormulaError
-from archspec.models.branches import (
-    Source,
-    canonical,
-    count_at,
-    form_at,
-    named_errors,
-    numbers_of,
-    spot_at,
-)
-from archspec.models.fields import Sensitivities, entering
+from archspec.models import branches
+from archspec.models.branches import canonical_name, named_errors, spot_at
+from archspec.models.fields import Sensitivities, entering_fields
 from archspec.models.parts import Excerpt, Leading, Parts, formula_json
 from archspec.render.arrangements import arrangement, collect_powers
-from archspec.render.assumptions import parse_assumptions, piecewise
+from archspec.render.assumptions import cases_of_flags, parse_assumptions
 from archspec.render.conditions import identifier, prepare
 from archspec.render.formats import condition_note, format_formula, parts_table, typeset
 from archspec.render.notation import FORMATS, own_glyphs
@@ -39,7 +32,7 @@ class Formula(ClosedForm):
     its config. After :meth:`at`, ``notes`` name the branch and the given fields without effect.
     """
 
-    source: Source
+    source: branches.Source
     notes: tuple[str, ...] = ()
 
     @checked
@@ -60,7 +53,7 @@ class Formula(ClosedForm):
         if not fields:
             return super().evaluate()
         with named_errors(self, fields):
-            return count_at(self, spot_at(self, self.source, fields))
+            return branches.count_at(self, spot_at(self, self.source, fields))
 
     @checked
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
@@ -76,7 +69,7 @@ class Formula(ClosedForm):
         fields = merge_overrides(set, fields)
         with named_errors(self, fields):
             spot = spot_at(self, self.source, fields)
-            there = form_at(self, spot)
+            there = branches.form_at(self, spot)
         known = {*self.assumptions, *self.stated}
         new = [text for text in there.assumptions if text not in known]
         there.source = spot.given
@@ -87,14 +80,12 @@ class Formula(ClosedForm):
     def substitute(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
         """Return the formula at some fields, with their values in place of their symbols.
 
-        Errors: those of :meth:`at`.
-
         >>> import archspec
         >>> print(archspec.formula("GPT2LMHeadModel").substitute(n_layer=48, n_embd=1600, n_head=25))
         1600·V + 1600·s + 48·(3201·d_ff + 10254400) + 3200
         """
         fields = merge_overrides(set, fields)
-        form, names = self.at(fields), tuple(canonical(self.scope, path) for path in fields)
+        form, names = self.at(fields), tuple(canonical_name(self.scope, path) for path in fields)
         lists = tuple(f"{name}[" for name in names)
         chosen = [name for name in form.symbols if name in names or name.startswith(lists)]
         numbers = {name: form.symbols[name] for name in chosen if name not in form.definitions}
@@ -118,8 +109,8 @@ class Formula(ClosedForm):
         if not lines:
             return self
         names = {*self.config_values, *self.absent, *self.pinned} - {*self.definitions}
-        parsed = parse_assumptions(lines, numbers_of(self.source.scope, self.call, names))
-        named = {sympy.Symbol(canonical(self.scope, name)): expr for name, expr in parsed.items()}
+        parsed = parse_assumptions(lines, branches.numbers_of(self.source.scope, self.call, names))
+        named = {sympy.Symbol(canonical_name(self.scope, name)): expr for name, expr in parsed.items()}
         if len(named) < len(parsed):
             message = f"two of {', '.join(parsed)} are names of one field"
             raise FormulaError(message, help="keep one of the two assumptions")
@@ -138,8 +129,6 @@ class Formula(ClosedForm):
     def leading(self, *fields: str) -> Leading:
         """Return the dominant terms as ``fields``, or widths, depths, experts and vocabularies grow.
 
-        Errors: :class:`FormulaError` for a field that is not in the formula.
-
         >>> import archspec
         >>> print(archspec.formula("MixtralForCausalLM").leading())
         ≈ L·(3·E·d·d_ff + 2·d·d_h·(h + h_kv)) + 2·V·d
@@ -148,17 +137,12 @@ class Formula(ClosedForm):
 
     @checked
     def by(self, by: str = "repetition", depth: int = 1) -> Parts:
-        """Return its parts by `component`, `module` (to a depth), `layer`, `repetition`, or `polynomial`.
-
-        Errors: :class:`FormulaError` for another arrangement.
-        """
+        """Return its parts by `component`, `module` (to a depth), `layer`, `repetition`, or `polynomial`."""
         return Parts(self, arrangement(self, by, depth))
 
     @checked
     def collect(self, field: str) -> Excerpt:
         """Return the formula by powers of one field.
-
-        Errors: :class:`FormulaError` for a field that is not in it.
 
         >>> import archspec
         >>> print(archspec.formula("BertModel").collect("hidden_size"))
@@ -188,11 +172,11 @@ class Formula(ClosedForm):
 
         Fields that the formula does not name are tested by counting at a few other values.
         """
-        return tuple(entering(self, self.source))
+        return tuple(entering_fields(self, self.source))
 
     def sensitivity(self) -> Sensitivities:
         """Return how much the quantity changes with each field, like `archspec sensitivity`."""
-        return Sensitivities(self, lambda fields: count_at(self, spot_at(self, self.source, fields)))
+        return Sensitivities(self, lambda fields: branches.count_at(self, spot_at(self, self.source, fields)))
 
     @checked
     def piecewise(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
@@ -200,7 +184,7 @@ class Formula(ClosedForm):
 
         Errors: :class:`FormulaError` if more than ``limit`` flags change it.
         """
-        return piecewise(self, self.at, limit)
+        return cases_of_flags(self, self.at, limit)
 
     @checked
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:

@@ -90,8 +90,8 @@ class Memory(CallReport):
     total_bytes: dict[str, int] = fact(
         "bytes of weights, cache and temporary memory",
         lambda self: {
-            one: self.weights_bytes + count + self.working_set[one].bytes
-            for one, count in self.cache_bytes.items()
+            one: self.weights_bytes + self.cache_bytes[one] + needed.bytes
+            for one, needed in self.working_set.items()
         },
         keys=_ALLOCATIONS,
         least=1,

@@ -232,10 +232,7 @@ Source = str | os.PathLike[str] | Mapping[str, Any] | Any
 
 @checked
 def load(
-    config: Source,
-    architecture: str | None = None,
-    set: Mapping[str, Any] | None = None,
-    specs: Specs = (),
+    config: Source, architecture: str | None = None, set: Mapping[str, Any] | None = None, specs: Specs = ()
 ) -> Model:
     """Return the model of a config.
 

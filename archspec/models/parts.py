@@ -8,7 +8,7 @@ from archspec.arguments import checked
 from archspec.models.report import OfModel, Record, Report, data_of, fact
 from archspec.render.arrangements import Part, arrangement
 from archspec.render.formats import PLAIN, Own, format_formula, symbols_json, typeset
-from archspec.render.growth import leading
+from archspec.render.growth import leading_terms
 from archspec.render.tex.document import Layout
 from archspec.reports import Block, Table
 from archspec.symbolic.closed_form import ClosedForm
@@ -152,7 +152,7 @@ class Leading(Excerpt):
     sign = "≈"
 
     def __init__(self, formula: ClosedForm, fields: Iterable[str]) -> None:
-        self._found = leading(formula, fields)
+        self._found = leading_terms(formula, fields)
         (whole,) = arrangement(formula, "repetition")
         super().__init__(formula, self._found.keep(whole))
         self.layout, self.growing = Layout(relation=r"\approx", value=self.value), self._found.growing

@@ -46,12 +46,12 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, label: str, expr: Any, terms: Iterable[Any] = ()) -> Part:
-        """A part with its terms in order; by default, those of the expression, factored."""
+        """Return a part with its terms in order; by default, those of the expression, factored."""
         return cls(label, expr, tuple(sort_terms(terms)) or tuple(factor_terms(expr)))
 
 
 def component(tensor: SymbolicTensor) -> str:
-    """The component of a tensor, one of :data:`COMPONENTS`."""
+    """Return the component of a tensor, one of :data:`COMPONENTS`."""
     if _NORM.fullmatch(tensor.layer or ""):
         return "norms"
     if tensor.embedding:
@@ -62,7 +62,7 @@ def component(tensor: SymbolicTensor) -> str:
 
 
 def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
-    """The parts of a formula by one of :data:`ARRANGEMENTS`; ``depth`` is the depth of modules.
+    """Return the parts of a formula by one of :data:`ARRANGEMENTS`; ``depth`` is the depth of modules.
 
     Errors: :class:`FormulaError` for an unknown arrangement or a depth below 1.
     """
@@ -79,15 +79,13 @@ def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
     if by == "module":
         return _group(formula, lambda one: ".".join(one.name.split(".")[:-1][:depth]) or one.name)
     if by == "layer":
-        return _group(formula, _layer)
+        return _group(
+            formula, lambda one: one.name.split("}")[0] + "}" if "{" in one.name else "not repeated"
+        )
     if by == "repetition":
         return [Part("", formula.expr, tuple(arrange_terms(formula)))]
     expr = formula.expr.expand()
     return [Part.of("", expr, sympy.Add.make_args(expr))]
-
-
-def _layer(tensor: SymbolicTensor) -> str:
-    return tensor.name.split("}")[0] + "}" if "{" in tensor.name else "not repeated"
 
 
 def _group(
@@ -106,7 +104,7 @@ def _group(
 
 
 def collect_powers(formula: ClosedForm, name: str) -> list[Part]:
-    """The formula by powers of one symbol. Errors: :class:`FormulaError` for a name that is not in it."""
+    """Return the formula by powers of one symbol. Errors: those of :func:`find_symbol`."""
     symbol = find_symbol(formula, name)
     found = sympy.collect(sympy.expand(formula.expr), symbol, evaluate=False)
     powers = sorted(found, key=lambda power: -sympy.degree(power, symbol) if power.has(symbol) else 0)
@@ -115,7 +113,7 @@ def collect_powers(formula: ClosedForm, name: str) -> list[Part]:
 
 
 def find_symbol(formula: ClosedForm, name: str) -> Any:
-    """A symbol by its name. Errors: :class:`FormulaError` for a name that is not in the formula."""
+    """Return a symbol by its name. Errors: :class:`FormulaError` for a name that is not in the formula."""
     symbol = sympy.Symbol(name)
     if symbol not in formula.expr.free_symbols:
         symbols = sorted(symbol.name for symbol in formula.expr.free_symbols)

@@ -28,7 +28,7 @@ class _Prefix(str):
 
 
 class _FieldEvaluator(Evaluator):
-    """Evaluates the right side of an assumption over the numbers of a config and its parts."""
+    """Evaluates the right side of an assumption over the numbers of a config and its sub-configs."""
 
     def __init__(self, values: Mapping[str, int | float]) -> None:
         self.values, self.path = values, Assumptions()
@@ -55,7 +55,7 @@ class _FieldEvaluator(Evaluator):
 
 
 def parse_assumptions(texts: Iterable[str], values: Mapping[str, int | float]) -> dict[str, Any]:
-    """Field -> the expression that replaces it, for texts like `intermediate_size=4*hidden_size`.
+    """Return the expression that replaces each field, for texts like `intermediate_size=4*hidden_size`.
 
     ``values`` are the numbers allowed on the right, by name. Errors: :class:`FormulaError` with the column.
 
@@ -82,7 +82,7 @@ def parse_assumptions(texts: Iterable[str], values: Mapping[str, int | float]) -
 
 
 def _expression(text: Scalar, values: Mapping[str, int | float]) -> Any:
-    """The expression of a text; None if it is not numeric, or holds only at the config's values."""
+    """Return the expression of a text; None if it is not numeric, or holds only at the config's values."""
     evaluator = _FieldEvaluator(values)
     try:
         value = evaluator.evaluate(parse(text))
@@ -99,10 +99,10 @@ def _expression(text: Scalar, values: Mapping[str, int | float]) -> Any:
     return ClosedForm.plain(exactly(value))
 
 
-def piecewise(
+def cases_of_flags(
     formula: AnyForm, rebuild: Callable[[dict[str, bool]], AnyForm], limit: int = 5
 ) -> list[tuple[dict[str, bool], AnyForm]]:
-    """The formula for every combination of the yes/no flags that change it.
+    """Return the formula for every combination of the boolean flags that change it.
 
     ``rebuild`` sets some flags. Errors: :class:`FormulaError` if more than ``limit`` flags change it.
     """

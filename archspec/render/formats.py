@@ -36,7 +36,7 @@ CONDITION_NOTES: dict[str, Callable[[list[str]], str]] = {
 
 
 def glyphs(formula: ClosedForm, own: Own = None, forms: Cases = ()) -> dict[str, Glyph]:
-    """The symbols of a formula and its cases; the meaning of those without a field is their definition."""
+    """Return the symbols of a formula and its cases; those without a field mean their definition."""
     every = [*(form for _, form in forms), formula]
     found = choose_glyphs({symbol.name for form in every for symbol in form.expr.free_symbols}, own)
     texts = {name: text for form in every for name, text in form.definitions.items() if name in found}
@@ -44,7 +44,7 @@ def glyphs(formula: ClosedForm, own: Own = None, forms: Cases = ()) -> dict[str,
 
 
 def format_formula(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any] = ()) -> str:
-    """The formula, or some of its terms, in one of :data:`archspec.render.notation.FORMATS`."""
+    """Return the formula, or some of its terms, in one of :data:`archspec.render.notation.FORMATS`."""
     terms = terms or arrange_terms(formula)
     if form in LANGUAGES:
         return program(formula, form, [("", terms)])
@@ -52,7 +52,7 @@ def format_formula(formula: ClosedForm, form: str, own: Own = None, terms: Seque
 
 
 def symbols_json(formula: ClosedForm, own: Own = None) -> list[dict[str, Any]]:
-    """The symbols of a formula as plain data."""
+    """Return the symbols of a formula as plain data."""
     found, keys = glyphs(formula, own), ("symbol", "latex", "meaning")
     return [
         {"field": name, **dict(zip(keys, found[name], strict=True)), "value": value}
@@ -61,19 +61,19 @@ def symbols_json(formula: ClosedForm, own: Own = None) -> list[dict[str, Any]]:
 
 
 def condition_note(formula: ClosedForm, form: str) -> str:
-    """A note with the conditions of a formula: a comment, or a sentence in Markdown."""
+    """Return the conditions of a formula as a comment, or as a sentence in Markdown."""
     note = CONDITION_NOTES.get(form)
     return note(formula.assumptions) if note and formula.assumptions else ""
 
 
 def in_markdown(latex: str) -> str:
-    r"""LaTeX in Markdown: GitHub removes the backslash of `\,`, which would leave commas in products."""
+    r"""Return LaTeX in Markdown: GitHub removes the backslash of `\,`, which would leave commas."""
     spaced = latex.replace(r"\,", r"\thinspace ")
     return f"${spaced}$"
 
 
 def typeset(formula: ClosedForm, parts: Sequence[Part], own: Own = None, layout: Layout = PLAIN) -> str:
-    """A formula or its parts in LaTeX. Errors: :class:`FormulaError` for an unknown environment or width."""
+    """Return a formula or its parts in LaTeX. Errors: :class:`FormulaError` for an invalid layout."""
     symbols = glyphs(formula, own)
     if layout.is_plain and not any(part.label for part in parts):
         return latex(parts[0].terms, symbols)
@@ -82,7 +82,7 @@ def typeset(formula: ClosedForm, parts: Sequence[Part], own: Own = None, layout:
 
 
 def typeset_cases(formula: ClosedForm, forms: Cases, own: Own = None, layout: Layout = PLAIN) -> str:
-    """A formula for each combination of some flags in LaTeX; a document also describes the formula itself."""
+    """Return a formula for each combination of some flags in LaTeX; a document also has the formula."""
     symbols = glyphs(formula, own, forms)
     body = cases(forms, symbols, layout.of_page())
     return document(formula, body, symbols, forms=forms) if layout.standalone else body
@@ -91,7 +91,7 @@ def typeset_cases(formula: ClosedForm, forms: Cases, own: Own = None, layout: La
 def parts_table(
     formula: ClosedForm, parts: list[Part], form: str, own: Own = None, layout: Layout = PLAIN
 ) -> str:
-    """A table of the parts with formula, value and share, in LaTeX (booktabs) or Markdown."""
+    """Return a table of the parts with formula, value and share, in LaTeX (booktabs) or Markdown."""
     parts = parts if any(part.label for part in parts) else arrangement(formula, "component")
     total, symbols = formula.evaluate(), glyphs(formula, own)
     values = [int(formula.number(part.expr)) for part in parts]

@@ -15,10 +15,8 @@ from archspec.render.terms import add, factor_terms, multiply
 from archspec.symbolic.closed_form import ClosedForm
 
 LARGER = 10  # factor by which a faster term must be larger at the config, unless the growing fields are named
-
 Powers = frozenset[tuple[Any, Any]]  # (symbol, power) of the growing symbols with a power other than 0
 Rate = frozenset[Powers]  # the powers of the terms of a sum that no other term outgrows
-
 CONSTANT: Powers = frozenset()
 
 
@@ -29,7 +27,7 @@ class Rates:
         self.growing = frozenset(growing)
 
     def of(self, expr: Any) -> Rate:
-        """The rate of an expression; roundings are ignored, a sum over layers is a product."""
+        """Return the rate of an expression; roundings are ignored, a sum over layers is a product."""
         if not expr.free_symbols & self.growing or isinstance(expr, sympy.log):
             return frozenset({CONSTANT})
         if expr.is_Symbol:
@@ -37,9 +35,14 @@ class Rates:
         if expr.is_Mul:
             return reduce(_product, map(self.of, expr.args))
         if expr.is_Pow and expr.exp.is_number:
-            return _fastest(_scale(powers, expr.exp) for powers in self.of(expr.base))
+            scaled = [{symbol: power * expr.exp for symbol, power in one} for one in self.of(expr.base)]
+            return _fastest(map(_powers, scaled))
         if isinstance(expr, sympy.Min | sympy.Mod):  # a remainder is below either side
-            return self._slowest([*map(self.of, expr.args)])
+            rates = [*map(self.of, expr.args)]
+            below = (
+                one for one in rates if all(one == other or self.outgrows(other, one) for other in rates)
+            )
+            return next(below, rates[0])
         if isinstance(expr, sympy.Sum):
             term, (index, first, last) = expr.args
             return _product(self.of(term.subs(index, last)), self.of(last - first + 1))
@@ -50,9 +53,9 @@ class Rates:
         """Return True if, for each term of the second, the first has one with higher powers."""
         return all(any(_outgrows(high, low) for high in one) for low in other)
 
-    def _slowest(self, rates: list[Rate]) -> Rate:
-        below = (one for one in rates if all(one == other or self.outgrows(other, one) for other in rates))
-        return next(below, rates[0])
+
+def _powers(found: dict[Any, Any]) -> Powers:
+    return frozenset((symbol, power) for symbol, power in found.items() if power != 0)
 
 
 def _outgrows(one: Powers, other: Powers) -> bool:
@@ -66,37 +69,26 @@ def _fastest(found: Iterable[Powers]) -> Rate:
 
 
 def _product(one: Rate, other: Rate) -> Rate:
-    return _fastest(_sum(left, right) for left in one for right in other)
-
-
-def _sum(one: Powers, other: Powers) -> Powers:
-    powers = dict(one)
-    for symbol, power in other:
-        powers[symbol] = powers.get(symbol, sympy.Integer(0)) + power
-    return frozenset((symbol, power) for symbol, power in powers.items() if power != 0)
-
-
-def _scale(powers: Powers, times: Any) -> Powers:
-    return frozenset((symbol, power * times) for symbol, power in powers if power * times != 0)
+    sums = []
+    for left, right in ((dict(left), dict(right)) for left in one for right in other):
+        sums.append({symbol: left.get(symbol, 0) + right.get(symbol, 0) for symbol in {*left, *right}})
+    return _fastest(map(_powers, sums))
 
 
 class LeadingTerms(NamedTuple):
     """The terms of a closed form that no other term outgrows, and the dropped ones; they add up to the whole.
 
-    ``growing`` names the growing symbols. Values are at the config, ``dropped_share`` is of the exact total.
+    ``growing`` names the growing symbols, ``kept`` are the rates of the leading terms.
     """
 
     expr: Any
     dropped: Any
     growing: tuple[str, ...]
-    value: int
-    dropped_value: int
-    dropped_share: float
     kept: frozenset[Rate]
     rates: Rates
 
     def keep(self, part: Part) -> Part:
-        """The leading terms of a part of the formula, written like that part."""
+        """Return the leading terms of a part of the formula, written like that part."""
         expr = sympy.Add(*filter(self._keeps, sympy.Add.make_args(sympy.expand(part.expr))))
         terms = [left for term in part.terms for left in self._keep(term)]
         same = terms and sympy.expand(sympy.Add(*terms) - expr) == 0
@@ -106,7 +98,7 @@ class LeadingTerms(NamedTuple):
         return self.rates.of(term) in self.kept
 
     def _keep(self, term: Any, times: Any = sympy.S.One) -> list[Any]:
-        """The leading terms of a term, and within its brackets, when multiplied by another factor."""
+        """Return the leading terms of a term, and within its brackets, when multiplied by another factor."""
         if term.is_Add:
             return [left for part in term.args for left in self._keep(part, times)]
         sums = [factor for factor in term.args if factor.is_Add] if term.is_Mul else []
@@ -117,8 +109,8 @@ class LeadingTerms(NamedTuple):
         return [multiply([*outside, add(left)])] if left else []
 
 
-def leading(formula: ClosedForm, fields: Iterable[str] = ()) -> LeadingTerms:
-    """The terms that dominate as fields grow, however fast each of them grows.
+def leading_terms(formula: ClosedForm, fields: Iterable[str] = ()) -> LeadingTerms:
+    """Return the terms that dominate as fields grow, however fast each of them grows.
 
     A term is outgrown by another with at least its power in every growing field and a higher one in some:
     13·L·d by 12·L·d², but not V·d, unless the vocabulary is constant. With ``fields``, all outgrown terms are
@@ -146,9 +138,7 @@ def leading(formula: ClosedForm, fields: Iterable[str] = ()) -> LeadingTerms:
     kept = frozenset(rate for rate in groups if not is_outgrown(rate))
     expr = sympy.Add(*(term for rate in groups if rate in kept for term in groups[rate]))
     dropped = sympy.Add(*(term for rate in groups if rate not in kept for term in groups[rate]))
-    value, rest = (int(formula.number(part)) for part in (expr, dropped))
-    names = tuple(sorted(symbol.name for symbol in growing))
-    return LeadingTerms(expr, dropped, names, value, rest, rest / max(1, formula.evaluate()), kept, rates)
+    return LeadingTerms(expr, dropped, tuple(sorted(symbol.name for symbol in growing)), kept, rates)
 
 
 def grows(formula: ClosedForm, name: str) -> bool:
@@ -163,7 +153,7 @@ def grows(formula: ClosedForm, name: str) -> bool:
 
 
 def slopes(formula: ClosedForm) -> dict[str, float | None]:
-    """The partial derivative in each symbol, without roundings; None if SymPy cannot derive."""
+    """Return the partial derivative in each symbol, without roundings; None if SymPy cannot derive."""
     smooth = formula.expr.replace(sympy.floor, lambda x: x).replace(sympy.ceiling, lambda x: x)
     derivatives = {name: sympy.diff(smooth, sympy.Symbol(name)) for name in formula.symbols}
     return {

@@ -63,39 +63,34 @@ class Entry(NamedTuple):
 
 
 def path() -> str:
-    """The file of the standard symbols."""
+    """Return the file of the standard symbols."""
     return os.path.join(shipped().folder, NOTATION)
 
 
-def standard() -> dict[str, Glyph]:
-    """Field -> its standard symbol."""
+def standard_glyphs() -> dict[str, Glyph]:
+    """Return the standard symbol of each field."""
     return _glyphs(_shipped(path()))
 
 
 @cache
 def roles() -> dict[str, str]:
-    """Field -> its role, one of :data:`ROLES`; fields without a role are missing."""
+    """Return the role of each field that has one: one of :data:`ROLES`."""
     return {field: entry.role for entry in _shipped(path()) if entry.role for field in entry.fields}
 
 
 @cache
 def places() -> dict[str, tuple[int, int]]:
-    """Field -> the rank of its line in the file of the standard symbols, and its order."""
+    """Return the rank of each field's line in the file of the standard symbols, and its order."""
     ranked = enumerate(entry for entry in _shipped(path()) if entry.glyph)
     return {field: (rank, entry.order) for rank, entry in ranked for field in entry.fields}
 
 
-def read(path: str) -> dict[str, Glyph]:
-    """The symbols of a notation file, by field. Errors: those of :func:`entries`."""
-    return _glyphs(entries(path))
-
-
 def own_glyphs(notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Glyph]:
-    """The symbols of a notation file, overridden by the LaTeX that ``symbol`` gives for some fields.
+    """Return the symbols of a notation file, overridden by the LaTeX of ``symbol`` for some fields.
 
     Errors: those of :func:`entries`; :class:`FormulaError` for a field without a symbol.
     """
-    own = read(notation) if notation else {}
+    own = _glyphs(entries(notation)) if notation else {}
     for field, latex in (symbol or {}).items():
         if not latex:
             raise FormulaError(f"--symbol {field}= lacks a symbol", help="write it in LaTeX")
@@ -105,7 +100,7 @@ def own_glyphs(notation: str | None = None, symbol: Mapping[str, str] | None = N
 
 
 def entries(path: str) -> tuple[Entry, ...]:
-    """The entries of a notation file.
+    """Return the entries of a notation file.
 
     Errors: :class:`SpecError` with the place of an entry that is not `symbol: {latex, meaning, fields}` or
     `name: {role, fields}`; :class:`FormulaError` for a file that cannot be read.
@@ -133,11 +128,11 @@ def entries(path: str) -> tuple[Entry, ...]:
 
 
 def choose_glyphs(names: Iterable[str], own: Mapping[str, Glyph] | None = None) -> dict[str, Glyph]:
-    """Name -> symbol for the names of one formula; each name gets a different symbol.
+    """Return the symbol of each name in one formula; each name gets a different symbol.
 
     The sub-config of a name becomes a subscript: `text_config.hidden_size` is d_text.
     """
-    glyphs = {**standard(), **(own or {})}
+    glyphs = {**standard_glyphs(), **(own or {})}
     rank = {name: number for number, name in enumerate(glyphs)}
     found: dict[str, Glyph] = {}
     taken: set[str] = set()
@@ -151,12 +146,12 @@ def choose_glyphs(names: Iterable[str], own: Mapping[str, Glyph] | None = None) 
 
 
 def field_of(name: str) -> str:
-    """The field of a symbol, without its sub-config and its index."""
+    """Return the field of a symbol, without its sub-config and its index."""
     return name if "(" in name else name.rpartition(".")[2].partition("[")[0]
 
 
 def spell_name(name: str, meaning: str = "") -> Glyph:
-    """A name written out as an identifier."""
+    """Return a name written out as an identifier."""
     text = re.sub(r"\W+", "_", name).strip("_")
     latex = f"L_{{{_subscript(text[2:])}}}" if text.startswith("L_") else f"{_NAME}{{{escape(text)}}}"
     return Glyph(text, latex, meaning)
@@ -195,5 +190,5 @@ def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph:
 
 
 def _subscript(text: str) -> str:
-    """A subscript in LaTeX: numbers as they are, words upright."""
+    """Return a subscript in LaTeX: numbers as they are, words upright."""
     return text if text.isdecimal() else f"\\mathrm{{{escape(text)}}}"

@@ -35,7 +35,7 @@ class Product(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def place(name: str) -> Place:
-    """The place of a symbol; numbers of layers are placed like the depth, unknown symbols last."""
+    """Return the place of a symbol; numbers of layers are placed like the depth, unknown symbols last."""
     known = places()
     field = "num_hidden_layers" if name.startswith("L_") else field_of(name)
     rank, order = known.get(field, (len(known), 1))
@@ -43,7 +43,7 @@ def place(name: str) -> Place:
 
 
 def product(expr: Any) -> Product:
-    """The factors of a term in order: a number, symbols and functions, sums."""
+    """Return the factors of a term in order: a number, symbols and functions, sums."""
     number, over, under = sympy.Integer(1), [], []
     waiting = [expr]
     while waiting:
@@ -63,7 +63,7 @@ def product(expr: Any) -> Product:
 
 
 def sort_terms(terms: Iterable[Any]) -> list[Any]:
-    """Terms of the highest order first, then by their symbols; the first term is positive if any is.
+    """Sort terms by order, the highest first, then by symbols; the first term is positive if any is.
 
     >>> d, h, V = sympy.symbols("hidden_size num_attention_heads vocab_size")
     >>> sort_terms([d, h * d, V * d, d**2])
@@ -82,13 +82,13 @@ def sort_terms(terms: Iterable[Any]) -> list[Any]:
 
 
 def sort_arguments(function: Any) -> list[Any]:
-    """The arguments of a symmetric function such as max(), numbers first."""
+    """Return the arguments of a symmetric function such as max(), numbers first."""
     return sorted(function.args, key=lambda part: (bool(part.free_symbols), *_factor(part)))
 
 
 @lru_cache(maxsize=4096)
 def order(expr: Any) -> Any:
-    """The degree of an expression in the fields that make a model large."""
+    """Return the degree of an expression in the fields that make a model large."""
     if expr.is_Symbol:
         return place(expr.name).order
     if not expr.free_symbols:
@@ -103,7 +103,7 @@ def order(expr: Any) -> Any:
 
 
 def lead(term: Any) -> list[Place]:
-    """The places of the symbols in a term's first monomial; the end mark sorts longer monomials first."""
+    """Return the places of the symbols in a term's first monomial; the end mark puts longer ones first."""
     return [*sorted(_lead(term)), _END]
 
 
@@ -120,6 +120,6 @@ def _lead(term: Any) -> list[Place]:
 
 
 def _factor(factor: Any) -> tuple[Any, ...]:
-    """The sort key of a factor: sums last, a function at the place of its first symbol."""
+    """Return the sort key of a factor: sums last, a function at the place of its first symbol."""
     first = min((place(symbol.name) for symbol in factor.free_symbols), default=_END)
     return factor.is_Add, first, sympy.default_sort_key(factor)

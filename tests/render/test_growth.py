@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from math import log10
+from typing import Any
 
 import pytest
 import sympy
 
 import archspec
-from archspec.cli.main import main
 from archspec.errors import FormulaError
-from archspec.render.growth import Rates, grows, leading
+from archspec.render.growth import Rates, grows, leading_terms
 
 FAMILIES = (
     *("BertModel", "GPT2LMHeadModel", "LlamaForCausalLM", "MixtralForCausalLM", "Qwen3NextForCausalLM"),
@@ -27,15 +26,14 @@ FAMILIES = (
 @pytest.mark.parametrize("architecture", FAMILIES)
 def test_the_leading_form_is_most_of_a_model(architecture: str) -> None:
     formula = archspec.formula(architecture)
-    found = leading(formula)
-    assert sympy.expand(found.expr + found.dropped - formula.expr) == 0
-    assert found.value + found.dropped_value == formula.evaluate() and abs(found.dropped_share) < 0.1
-    assert found.value == formula.number(found.expr)
+    found = formula.leading()
+    assert sympy.expand(found.expr + found.dropped.expr - formula.expr) == 0
+    assert found.value + found.dropped.value == formula.evaluate() and abs(found.dropped.share) < 0.1
 
 
 @pytest.mark.parametrize("architecture", ["BertModel", "JambaForCausalLM", "DeepseekV3ForCausalLM"])
-def test_what_is_dropped_is_outgrown_and_what_is_kept_is_not(architecture: str) -> None:
-    """Powers are measured: what a term is multiplied by when one field alone is."""
+def test_dropped_terms_are_outgrown_and_kept_ones_are_not(architecture: str) -> None:
+    """Powers are measured: the factor of a term when one field alone grows."""
     formula = archspec.formula(architecture)
     wanted = ("hidden_size", "num_hidden_layers", "vocab_size", "num_experts")
     grown = [name for name in wanted if name in formula.symbols]
@@ -54,39 +52,30 @@ def test_what_is_dropped_is_outgrown_and_what_is_kept_is_not(architecture: str) 
         for term, low in terms.items()
         if not any(high != low and all(map(int.__ge__, high, low)) for high in terms.values())
     }
-    found = leading(formula, grown)
+    found = leading_terms(formula, grown)
     assert set(sympy.Add.make_args(found.expr)) == kept and found.dropped != 0
 
 
-def test_the_experts_of_qwen_3_are_kept_and_its_period_stays() -> None:
-    found = leading(archspec.formula("Qwen3MoeForCausalLM"))
-    assert "decoder_sparse_step" not in found.growing and found.dropped_share < 0.001
-    assert sympy.Symbol("moe_intermediate_size") in found.expr.free_symbols
-
-
-def test_a_constant_that_is_large_is_kept_unless_fields_are_named() -> None:
-    """The backbone of DETR is half of it, and is a constant."""
-    formula = archspec.formula("DetrModel")
-    assert leading(formula).dropped_share < 0.02 < 0.5 < leading(formula, ["d_model"]).dropped_share
-
-
-def test_fields_that_grow() -> None:
+def test_the_fields_that_grow() -> None:
     formula = archspec.formula("LlamaForCausalLM")
     for name in ("hidden_size", "text_config.num_experts", "depths[0]", "q_lora_rank", "in_channels[1]"):
         assert grows(formula, name), name
     for name in ("attn_layer_period", "vision_config.patch_size", "conv_kernel[2]", "first_k_dense_replace"):
         assert not grows(formula, name), name
     assert not grows(formula, "tokens") and grows(archspec.formula("LlamaModel", "flops"), "tokens")
-
-
-def test_numbers_of_layers_grow_with_the_number_of_all_layers() -> None:
-    found = leading(archspec.formula("Qwen3NextForCausalLM"), ["num_hidden_layers"])
+    found = archspec.formula("Qwen3MoeForCausalLM").leading()  # its experts are kept, and its period stays
+    assert "decoder_sparse_step" not in found.growing and found.dropped.share < 0.001
+    assert sympy.Symbol("moe_intermediate_size") in found.expr.free_symbols
+    # the backbone of DETR is half of it, and a constant: it is dropped only if fields are named
+    detr = archspec.formula("DetrModel")
+    assert detr.leading().dropped.share < 0.02 < 0.5 < detr.leading("d_model").dropped.share
+    found = archspec.formula("Qwen3NextForCausalLM").leading("num_hidden_layers")
     assert {"L_linear_attn", "L_self_attn"} < set(found.growing)
     with pytest.raises(FormulaError, match="num_attention_headss does not enter"):
-        leading(archspec.formula("Qwen3NextForCausalLM"), ["num_attention_headss"])
+        archspec.formula("Qwen3NextForCausalLM").leading("num_attention_headss")
 
 
-d, layers, first, last = sympy.symbols("d L first last")
+d, layers, first, last, i = sympy.symbols("d L first last i")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +90,7 @@ d, layers, first, last = sympy.symbols("d L first last")
         (d, sympy.ceiling((last - first) / first)),
         (d**2, (d + 1) ** 2 / d),
         (d**2, sympy.Piecewise((d, first > 2), (1, True))),
-        (sympy.Sum(sympy.Symbol("i") * d, (sympy.Symbol("i"), 0, layers - 1)), layers * d),
+        (sympy.Sum(i * d, (i, 0, layers - 1)), layers * d),
     ],
 )
 def test_rates(fast: sympy.Expr, slow: sympy.Expr) -> None:
@@ -111,23 +100,15 @@ def test_rates(fast: sympy.Expr, slow: sympy.Expr) -> None:
     assert not rates.outgrows(rates.of(fast), rates.of(fast))
 
 
-def test_the_value_next_to_the_sign_is_the_approximation_s(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["formula", "GPT2LMHeadModel", "--assume", "n_inner=4*n_embd", "--leading"]) == 0
-    out = capsys.readouterr().out
+def test_the_command_prints_the_approximation_and_what_it_drops(cli: Any) -> None:
+    out = cli("formula GPT2LMHeadModel --assume n_inner=4*n_embd --leading").out
     assert "GPT2LMHeadModel ≈ 12·L·d² + V·d\n≈ 123,532,032 at the values below, exactly 124,439,808\n" in out
-    assert (
-        "note: growing: n_embd, n_layer, vocab_size\nnote: dropped: 13·L·d + s·d + 2·d, which is 907,776"
-        in out
-    )
-    assert main(["formula", "GPT2LMHeadModel", "--leading", "n_embd,n_layer,n_inner", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    growing = "note: growing: n_embd, n_layer, vocab_size\n"
+    assert f"{growing}note: dropped: 13·L·d + s·d + 2·d, which is 907,776" in out
+    found = cli("formula GPT2LMHeadModel --leading n_embd,n_layer,n_inner --json").json
     assert found["leading"]["value"] == found["parts"][0]["value"] == 12 * (4 * 768**2 + 2 * 768 * 3072)
     assert found["leading"]["growing"] == ["n_embd", "n_inner", "n_layer"]
-
-
-def test_parts_have_a_leading_form(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["formula", "LlamaForCausalLM", "--leading", "--by", "component"]) == 0
-    out = capsys.readouterr().out
+    out = cli("formula LlamaForCausalLM --leading --by component").out
     assert out.startswith("embeddings ≈ V·d\nattention ≈ 2·L·d·d_h·(h + h_kv)\n") and "norms" not in out
-    assert main(["formula", "LlamaForCausalLM", "--leading", "--table", "latex"]) == 2
-    assert "leave out --leading" in capsys.readouterr().err
+    refused = cli("formula LlamaForCausalLM --leading --table latex", code=2)
+    assert "leave out --leading" in refused.err

@@ -69,42 +69,27 @@ def test_a_dozen_families_are_set_without_a_complaint(tmp_path: Path) -> None:
     assert [points for points in too_wide if float(points) > 3] == []
 
 
-def test_the_gallery_shows_the_dozen() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "gallery.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\$ archspec formula (\w+) --standalone$", page, re.MULTILINE) == FAMILIES
-
-
-def test_long_names_are_broken_at_dots() -> None:
-    formula = archspec.formula("EfficientNetModel")
-    lines = formula.latex(env="align*", width=69).splitlines()[1:-1]
-    joined = "".join(re.sub(r"\\\\$|&|\\quad", "", line) for line in lines).split("=", 1)[1]
-    assert "".join(joined.split()) == "".join(formula.latex().split())
-    assert max(width(line) for line in lines) < 90
-
-
-@pytest.mark.parametrize("architecture", FAMILIES)
+@pytest.mark.parametrize("architecture", [*FAMILIES, "EfficientNetModel"])
 def test_lines_keep_within_their_width_and_are_the_whole_formula(architecture: str) -> None:
     formula = archspec.formula(architecture)
-    for most in (40, 48, 69):
+    is_long = architecture == "EfficientNetModel"  # long names are broken at dots
+    for most in (69,) if is_long else (40, 48, 69):
         text = formula.latex(env="align*", width=most)
         for line in text.splitlines()[1:-1]:
             left, _, right = line.removesuffix(r" \\").partition("&")
-            assert width(r"N_{\mathrm{params}} ") + width(right) <= most + 1, left
+            assert width(r"N_{\mathrm{params}} ") + width(right) <= most + (20 if is_long else 1), left
         joined = re.sub(r"\\\\\n|&|\\quad", "", text.split("=", 1)[1].removesuffix("\\end{align*}"))
         assert "".join(joined.split()) == "".join(formula.latex().split())
 
 
 def test_lines_break_at_the_outermost_sign() -> None:
-    formula = archspec.formula("LlamaForCausalLM")
-    assert formula.latex(env="align", width=32) == "\n".join(
-        [
-            r"\begin{align}",
-            r"  N_{\mathrm{params}} &= L \bigl(2 d\,d_h (h + h_{\mathrm{kv}}) \notag \\",
-            r"    &\quad + 3 d\,d_{\mathrm{ff}} + 2 d\bigr) \notag \\",
-            r"    &+ 2 V\,d + d",
-            r"\end{align}",
-        ]
-    )
+    assert archspec.formula("LlamaForCausalLM").latex(env="align", width=32).splitlines() == [
+        r"\begin{align}",
+        r"  N_{\mathrm{params}} &= L \bigl(2 d\,d_h (h + h_{\mathrm{kv}}) \notag \\",
+        r"    &\quad + 3 d\,d_{\mathrm{ff}} + 2 d\bigr) \notag \\",
+        r"    &+ 2 V\,d + d",
+        r"\end{align}",
+    ]
 
 
 def test_an_equation_is_numbered_once() -> None:
@@ -124,22 +109,20 @@ def test_parts_are_equations_below_each_other() -> None:
     assert all(side in total for side in sides)
 
 
-def test_a_document_says_all_that_the_formula_relies_on() -> None:
+def test_a_document_has_the_fields_and_the_conditions() -> None:
     formula = archspec.formula("Qwen3NextForCausalLM")
     document = formula.latex(standalone=True).replace("\\", "")
     for field in formula.symbols.keys() - formula.definitions.keys():
         assert f"texttt{{{field}}}" in document.replace("\\", "")
     assert "('linear_attention' $times$ 3, 'full_attention') $times$ 12" in document
     assert "79{,}674{,}391{,}296" in document and "intermediate_size}; " in document
-
-
-def test_the_document_of_cases_does_not_assume_one_of_them() -> None:
+    # that of cases does not assume one of them
     document = cases("GPT2LMHeadModel", Layout(standalone=True)).replace("\\", "")
     assert "n_embd > 0" in document.replace("textgreater{}", ">")
     assert "tie_word_embeddings =" not in document and "add_cross_attention =" not in document
 
 
-def test_bytes_and_flops_have_left_sides_of_their_own() -> None:
+def test_bytes_have_another_left_side() -> None:
     formula = archspec.formula("GPT2Model").in_bytes("bfloat16")
     assert formula.latex(env="equation").splitlines()[1].startswith(r"  M_{\mathrm{params}} =")
 
@@ -147,6 +130,6 @@ def test_bytes_and_flops_have_left_sides_of_their_own() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"env": "gather"}, {"width": 5}, {"width": 10**400}, {"width": float("inf")}]
 )
-def test_what_cannot_be_laid_out_is_refused(wrong: dict[str, str]) -> None:
+def test_invalid_layouts_are_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(FormulaError):
         archspec.formula("GPT2Model").latex(**wrong)  # type: ignore[arg-type]

@@ -57,11 +57,11 @@ class Layout(NamedTuple):
         return self[:3] == Layout()[:3]
 
     def of_page(self) -> Layout:
-        """The layout of the formula within a document."""
+        """Return the layout of the formula within a document."""
         return self._replace(env=self.env or "align*", width=self.width or PAGE) if self.standalone else self
 
     def line_width(self) -> float | None:
-        """The width of lines. Errors: :class:`FormulaError` for an invalid one."""
+        """Return the width of lines. Errors: :class:`FormulaError` for an invalid one."""
         check_width(self.width)
         return COLUMN if self.env and self.width is None else self.width
 
@@ -76,13 +76,13 @@ class Row(NamedTuple):
 
 
 def left_side(formula: ClosedForm) -> str:
-    r"""The symbol of a formula's quantity, e.g. `N_{\mathrm{params}}`; `M` for bytes."""
+    r"""Return the symbol of a formula's quantity, e.g. `N_{\mathrm{params}}`; `M` for bytes."""
     symbol = FORMULAS[formula.quantity].latex_symbol
     return f"M{symbol.removeprefix('N')}" if formula.scale != 1 else symbol
 
 
 def equations(formula: ClosedForm, parts: Sequence[Part], symbols: Symbols, layout: Layout) -> str:
-    r"""A formula, or the sum of its labelled parts and each part, in an environment or in `aligned`.
+    r"""Return a formula, or the sum of its labelled parts and each part, in an environment or in `aligned`.
 
     Errors: :class:`FormulaError` for an environment that is not in :data:`ENVIRONMENTS`, or an invalid width.
     """
@@ -106,7 +106,7 @@ def equations(formula: ClosedForm, parts: Sequence[Part], symbols: Symbols, layo
 
 
 def enclose_lines(equations: Sequence[list[str]], env: str | None) -> str:
-    r"""Lines in an environment: `align` numbers each equation once, `equation` all of them together."""
+    r"""Put lines in an environment: `align` numbers each equation once, `equation` all of them together."""
     if env not in (None, *ENVIRONMENTS):
         raise FormulaError(f"unknown environment {env!r}", help=f"choose {', '.join(ENVIRONMENTS)}")
     if env == "align":
@@ -121,7 +121,7 @@ def enclose_lines(equations: Sequence[list[str]], env: str | None) -> str:
 
 
 def cases(forms: Cases, symbols: Symbols, layout: Layout) -> str:
-    """A formula for each combination of some flags."""
+    """Return a formula for each combination of some flags."""
     most, left, lines = layout.line_width(), left_side(forms[0][1]), []
     for flags, form in forms:
         signs = {True: "", False: r"\lnot "}
@@ -133,7 +133,7 @@ def cases(forms: Cases, symbols: Symbols, layout: Layout) -> str:
 
 
 def table(rows: Sequence[Row], symbols: Symbols, most: float | None = None) -> str:
-    """A booktabs table of the parts; the last row is their sum. Formulas are broken into lines.
+    """Return a booktabs table of the parts; the last row is their sum. Formulas are broken into lines.
 
     The table is at most ``most`` digits wide, by default as wide as the text of LaTeX's article.
     """
@@ -151,7 +151,7 @@ def table(rows: Sequence[Row], symbols: Symbols, most: float | None = None) -> s
 
 
 def _cell(terms: Sequence[Any], symbols: Symbols, most: float | None) -> str:
-    """A sum in a cell of a table, in lines if it is too wide."""
+    """Return a sum in a cell of a table, in lines if it is too wide."""
     first, *others = break_lines(terms, symbols, most)
     if most is None or not others:
         return first.text
@@ -163,7 +163,7 @@ def _cell(terms: Sequence[Any], symbols: Symbols, most: float | None) -> str:
 def document(
     formula: ClosedForm, body: str, symbols: Symbols, value: int | None = None, forms: Cases = ()
 ) -> str:
-    """A LaTeX document with the formula, its value, its symbols and its conditions.
+    """Return a LaTeX document with the formula, its value, its symbols and its conditions.
 
     ``forms`` are the cases shown; the flags that distinguish them are not conditions.
     """
@@ -195,7 +195,7 @@ def document(
 
 
 def _legend(rows: Sequence[tuple[Glyph, str, str]]) -> str:
-    """A table of symbols with field, value and meaning; over several pages if it is long."""
+    """Return a table of symbols with field, value and meaning; over several pages if it is long."""
     named = any(glyph.named for glyph, *_ in rows)
     columns = "{@{}p{25mm}p{56mm}rp{56mm}@{}}" if named else "{@{}lp{58mm}rp{64mm}@{}}"
     kind = "tabular" if len(rows) <= _LONG else "longtable"

@@ -68,7 +68,7 @@ def check_width(most: float | None) -> None:
 
 
 def width(latex: str) -> float:
-    r"""The approximate width of LaTeX when typeset."""
+    r"""Return the approximate width of LaTeX when typeset."""
     return sum(map(_token, _TOKENS.finditer(latex)))
 
 
@@ -88,7 +88,7 @@ def _token(found: re.Match[str]) -> float:
 
 
 def break_lines(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float | None = None) -> list[Line]:
-    """A sum in lines of at most a width if it has enough signs to break at; by default, in one line."""
+    """Return a sum in lines of at most a width, as far as there are signs to break at."""
     printer = TexPrinter(symbols)
     text = printer.terms(terms)
     if most is None or width(text) <= most:
@@ -109,7 +109,7 @@ def break_lines(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float 
 def _pieces(
     printer: TexPrinter, terms: Sequence[Any], most: float, level: int = 0, tail: str = ""
 ) -> list[Line]:
-    """The parts between which a sum may be broken; a long term is broken within its last bracket, or at dots.
+    """Return the parts between which a sum may be broken: a long term in its last bracket, or at dots.
 
     ``tail`` are the brackets that close after the last term.
     """
@@ -135,7 +135,7 @@ def _pieces(
 
 
 def _split(line: Line, most: float) -> list[Line]:
-    r"""A line that is too wide, split before each `\cdot` outside of braces."""
+    r"""Return a line that is too wide, split before each `\cdot` outside of braces."""
     first, *others = line.text.split(_DOT) if line.width > most else [line.text]
     found = [first]
     for part in others:
