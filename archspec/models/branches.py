@@ -58,11 +58,7 @@ def named_errors(form: ClosedForm, fields: Fields) -> Iterator[None]:
 
 
 def spot_at(form: ClosedForm, source: Source, fields: Fields) -> Spot:
-    """Return the config and the call with other fields, and with the assumptions applied.
-
-    Errors: :class:`ConfigError` for a config that transformers refuses, :class:`FormulaError` for a field
-    that the formula replaces, and for an assumption without a whole number.
-    """
+    """Return the config and the call with other fields, and with the assumptions applied."""
     follows = {symbol.name: expr for symbol, expr in form.replacements.items()}
     read = {symbol.name for expr in follows.values() for symbol in expr.free_symbols}
     for path in fields:
@@ -139,7 +135,6 @@ def value_at(scope: Scope, path: str) -> Any:
 
 
 def _call_at(call: Lengths, fields: Fields, lengths: Fields) -> Lengths:
-    """Return the call with those fields that are lengths."""
     given = {name: value for name, value in fields.items() if name in lengths}
     for name, value in given.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -148,7 +143,6 @@ def _call_at(call: Lengths, fields: Fields, lengths: Fields) -> Lengths:
 
 
 def _size(form: ClosedForm, name: str, number: Any) -> int | float:
-    """Return the value of a replaced field."""
     if number.is_Integer:
         return int(number)
     if isinstance(form.config_values.get(name), float) and number.is_Rational:

@@ -54,8 +54,6 @@ def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
 
     ``specs`` are directories with your own specs.
 
-    Errors: :class:`UnknownArchitectureError` if no name contains the text.
-
     >>> import archspec
     >>> print(archspec.catalogue("kosmos-2"))
     kosmos-2    Kosmos2Model Kosmos2ForConditionalGeneration
@@ -79,7 +77,6 @@ def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
 
 
 def _own_specs(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yield where custom specs are, and the problems of unreadable ones."""
     for model_type in shown:
         first, *others = library.hidden(model_type)
         if is_own(library, model_type):

@@ -69,8 +69,6 @@ def forward(
     ``tokens`` is 2048 by default, or the model's maximum if smaller. ``new_encoder_tokens`` are the encoder
     tokens that the call processes: by default all without a past, none with one.
 
-    Errors: :class:`ArchspecError` for a class without validated costs, and for too many tokens.
-
     >>> import archspec
     >>> step = archspec.load("LlamaForCausalLM").forward(tokens=1, past=2047)
     >>> step.flops, step.cache_bytes("bfloat16")
@@ -127,8 +125,6 @@ def cache(
 
     A ``budget`` in bytes (`80GiB`, or a number) adds how many tokens and how large a batch fit after the
     weights in the format ``weights`` (see :meth:`weights`).
-
-    Errors: those of :meth:`forward`; :class:`ArchspecError` for ``weights`` without a budget.
     """
     lengths: dict[str, Any] = lengths_in(locals())
     from archspec.models.calls import Cache
@@ -199,8 +195,6 @@ def training(
     """Return the memory and FLOPs of one training step on a rank, like `archspec memory --train`.
 
     A rank computes ``batch`` sequences of ``tokens`` tokens.
-
-    Errors: :class:`ArchspecError` for an option without effect, such as ``zero`` on one rank.
     """
     options = {name: value for name, value in locals().items() if name not in ("self", "batch", "tokens")}
     from archspec.costs.lengths import usual_tokens

@@ -99,7 +99,6 @@ class Counts(OfModel, Report):
             self.notes.append(f"{dtype} is a byte per parameter; {scales}")
 
     def _listed(self, parts: Iterable[Part]) -> list[dict[str, Any]]:
-        """Return the modules with their shares of the whole."""
         total = self.params or 1
         return [
             {**part._asdict(), "share": part.params / total, "children": self._listed(part.children)}

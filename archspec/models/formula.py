@@ -59,8 +59,6 @@ class Formula(ClosedForm):
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
         """Return the formula at the config with some fields set, in the branch taken there.
 
-        Errors: those of :meth:`evaluate`; :class:`FormulaError` for a branch without a closed form.
-
         >>> import archspec
         >>> f = archspec.formula("LlamaForCausalLM").at(tie_word_embeddings=True)
         >>> print(f, f.notes)
@@ -95,9 +93,6 @@ class Formula(ClosedForm):
     @checked
     def assume(self, *texts: str | Mapping[str, str | int], **fields: str | int) -> Formula:
         """Return the formula with fields replaced by expressions, all at once: ``a="b", b="a"`` swaps two.
-
-        Errors: :class:`FormulaError` for an invalid expression; :class:`ConfigError` for an unknown field or
-        a config that transformers refuses.
 
         >>> import archspec
         >>> print(archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd"))
@@ -156,8 +151,7 @@ class Formula(ClosedForm):
     ) -> str:
         """Return a table of its parts with formula, value and share, in `markdown` or `latex` (booktabs).
 
-        In LaTeX it is at most ``width`` digits wide. Errors: :class:`FormulaError` for another format or
-        arrangement.
+        In LaTeX it is at most ``width`` digits wide.
         """
         if format not in ("markdown", "latex"):
             raise FormulaError(f"unknown table format {format!r}", help="choose markdown or latex")
@@ -180,10 +174,7 @@ class Formula(ClosedForm):
 
     @checked
     def piecewise(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
-        """Return the formula for each combination of the boolean flags that change it.
-
-        Errors: :class:`FormulaError` if more than ``limit`` flags change it.
-        """
+        """Return the formula for each combination of the boolean flags that change it."""
         return cases_of_flags(self, self.at, limit)
 
     @checked
@@ -192,7 +183,6 @@ class Formula(ClosedForm):
 
         ``env`` is `align`, `equation` or one of these with a `*`. Lines are at most ``width`` digits wide: 48
         is one of two columns, 69 (the default in an environment) the text of LaTeX's article.
-        Errors: :class:`FormulaError` for another environment or a width below 16.
 
         >>> import archspec
         >>> print(archspec.formula("GPT2Model").latex(env="align*", width=40))
@@ -233,7 +223,6 @@ class Formula(ClosedForm):
 
         Code checks its conditions: otherwise Python raises ValueError, SQL gives NULL, C an error code.
         ``notation`` is a file of custom symbols, ``symbol`` gives the LaTeX of some fields.
-        Errors: :class:`FormulaError` for another format.
         """
         if format not in FORMATS:
             raise FormulaError(f"unknown formula format {format!r}", help=f"choose {', '.join(FORMATS)}")

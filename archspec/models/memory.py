@@ -138,13 +138,11 @@ class Memory(CallReport):
         yield from note_lines(self.notes)
 
     def _bounds(self, counts: dict[str, int], text: Callable[[int], str]) -> Iterator[str]:
-        """Yield numbers as text, with >= for lower bounds."""
         for one, count in counts.items():
             yield ("" if self.working_set[one].exact else ">= ") + text(count)
 
 
 def _ranks(name: str, help: str) -> Any:
-    """Declare the number of ranks of a kind of parallelism."""
     title, more = name.replace("_", " "), ""
     if name == "data_parallel":
         title, more = "ranks", ", ZeRO stage {0.zero}"

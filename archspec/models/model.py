@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 def _counted(name: str) -> Any:
-    """Return a property with a quantity."""
     return property(lambda model: model.count(name), doc=QUANTITIES[name].help)
 
 

@@ -95,7 +95,6 @@ class Tree(Report):
 
 
 def _cut(item: Item, depth: int | None) -> dict[str, Any]:
-    """Return a module without the levels below a depth."""
     deeper = None if depth is None else depth - 1
     children = None if depth == 0 else [_cut(one, deeper) for one in item.children]
     return item._asdict() | {"module": item.path, "children": children}

@@ -62,10 +62,7 @@ def component(tensor: SymbolicTensor) -> str:
 
 
 def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
-    """Return the parts of a formula by one of :data:`ARRANGEMENTS`; ``depth`` is the depth of modules.
-
-    Errors: :class:`FormulaError` for an unknown arrangement or a depth below 1.
-    """
+    """Return the parts of a formula by one of :data:`ARRANGEMENTS`; ``depth`` is the depth of modules."""
     if type(depth) is not int or depth < 1:
         raise FormulaError(f"invalid depth {depth}", help="write 1 for the modules of the model itself")
     if by not in ARRANGEMENTS:

@@ -179,7 +179,6 @@ def literal(language: str, value: Any) -> str:
 
 
 def _c_text(text: str) -> str:
-    """Return a string literal of C: special characters are octal escapes of UTF-8."""
     plain = {ord(sign): sign for sign in map(chr, range(32, 127)) if sign not in '"\\?'}
     return '"' + "".join(plain.get(byte, f"\\{byte:03o}") for byte in text.encode()) + '"'
 
@@ -225,7 +224,6 @@ def _simplify(checks: Iterable[Check]) -> list[Check]:
 
 
 def _clear(op: str, left: Any, right: Any) -> Check:
-    """Multiply both sides by their denominators."""
     divisors = (sympy.together(side).as_numer_denom()[1] for side in (left, right))
     times = sympy.ilcm(1, *(divisor for divisor in divisors if divisor.is_Integer))
     return Check(op, *(side if times == 1 else sympy.expand(side * times) for side in (left, right)))

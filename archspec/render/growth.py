@@ -116,8 +116,6 @@ def leading_terms(formula: ClosedForm, fields: Iterable[str] = ()) -> LeadingTer
     13·L·d by 12·L·d², but not V·d, unless the vocabulary is constant. With ``fields``, all outgrown terms are
     dropped. Without, the fields of :func:`grows` grow, and a term is dropped only if the faster one is
     :data:`LARGER` times as large at the config: a backbone without a symbol is a large constant.
-
-    Errors: :class:`FormulaError` for a field that is not in the formula.
     """
     named = [find_symbol(formula, name) for name in fields]
     pattern = re.compile(rf"\b({'|'.join(re.escape(symbol.name) for symbol in named)})\b")

@@ -190,7 +190,6 @@ def _separator(before: Any, after: Any, symbols: Mapping[str, Glyph]) -> str:
 
 
 def _greek_letter(name: str) -> str:
-    """Return a Greek letter by its LaTeX name; other names are unchanged."""
     try:
         return unicodedata.lookup(f"GREEK SMALL LETTER {name}")
     except KeyError:

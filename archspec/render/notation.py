@@ -86,10 +86,7 @@ def places() -> dict[str, tuple[int, int]]:
 
 
 def own_glyphs(notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Glyph]:
-    """Return the symbols of a notation file, overridden by the LaTeX of ``symbol`` for some fields.
-
-    Errors: those of :func:`entries`; :class:`FormulaError` for a field without a symbol.
-    """
+    """Return the symbols of a notation file, overridden by the LaTeX of ``symbol`` for some fields."""
     own = _glyphs(entries(notation)) if notation else {}
     for field, latex in (symbol or {}).items():
         if not latex:
