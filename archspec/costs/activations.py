@@ -166,7 +166,6 @@ def loss_saved(builder: Costed, tree: Node, name: str) -> Saved:
 
 
 def _vocabulary(tree: Node) -> Any:
-    """Return the number of logits of each token: the rows of the output embeddings."""
     paths, node = output_embeddings(tree), tree
     if len(paths) != 1:
         raise ArchspecError(f"the logits of {tree.cls} are not supported", help=COUNT_HELP)

@@ -144,7 +144,6 @@ class States(NamedTuple):
 
 
 def _state_bytes(kind: str, tensors: list[Tensor]) -> int:
-    """Return the bytes of one state that is not stored by element, of all trained tensors."""
     if kind == "blocks":  # a float32 for each 256 elements of 8 bits; small tensors are in float32
         large = [tensor.numel for tensor in tensors if tensor.numel >= _SMALL]
         small = sum(tensor.numel for tensor in tensors if tensor.numel < _SMALL)

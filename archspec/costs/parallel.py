@@ -138,7 +138,6 @@ def _plan(tree: Node, ranks: Ranks) -> Plan:
 
 
 def _add_plans(node: Node, path: str, ranks: int, found: Plan) -> None:
-    """Add the plan of a class, and those of models inside."""
     if (own := read_json(PLANS)["plans"].get(node.cls)) is None:
         return
     if any(style == "colwise" and _ATTENTION.search(name) for name, style in own[0].items()):

@@ -98,7 +98,6 @@ class TrainingStep:
         self._stages = stages(scope, architecture, tensors, self.ranks)
 
     def _check_lengths(self) -> None:
-        """Errors: :class:`ArchspecError` for a step that does not run, or lengths without effect."""
         _ = self._found  # the tree of a training step serves the checks, too
         check_runs(self.scope, self.architecture)
         call = Step(self.batch, self.tokens, encoder_tokens=self.encoder_tokens or 0).call

@@ -85,10 +85,7 @@ class Weights:
 
     @cached_property
     def table(self) -> list[Stored]:
-        """The quantized weights, then the others.
-
-        Errors: :class:`ArchspecError` if the scheme quantizes nothing, or cannot pack a weight.
-        """
+        """The quantized weights, then the others. Errors: for a scheme that cannot quantize the weights."""
         elements = sum(one.numel for one in self._unique)
         if self.scheme is None:
             return [_in_dtype(elements, self.dtype)]
@@ -121,7 +118,6 @@ class Weights:
 
     @cached_property
     def _packed(self) -> dict[str, int]:
-        """The bytes of each quantized weight."""
         if self.scheme is None:
             return {}
         found = dict(self._pack(self.scheme))
@@ -154,7 +150,6 @@ class Weights:
             yield weight, size
 
     def _matrix(self, path: str, node: Node, model_type: str, scheme: Scheme) -> int | None:
-        """Return the bytes of a quantized matrix; None if the scheme leaves it alone."""
         cls = node.layer if node.cls in _NAMED_LINEARS else node.cls
         if cls not in (LINEAR, CONV1D, EMBEDDING):
             return None
@@ -209,7 +204,6 @@ def _in_dtype(elements: int, dtype: str) -> Stored:
 
 
 def _typed_modules(node: Node, path: str = "", model_type: str = "") -> Iterator[tuple[str, Node, str]]:
-    """Yield every module with its path and the model type that its class belongs to."""
     if node.scope is not None:
         model_type = node.scope.spec.model_type
     yield path, node, model_type
@@ -252,7 +246,6 @@ def _has_config_sizes(node: Node, sizes: dict[str, tuple[int, int, int]]) -> boo
 
 
 def _matches_any(pattern: str, names: list[str]) -> bool:
-    """Return True if a pattern of any of the tools' kinds matches a module."""
     text = pattern.removeprefix("re:")
     with suppress(re.error):
         if any(re.match(text, name) or name.endswith(text) for name in names):

@@ -60,7 +60,6 @@ def _matches(pattern: str, path: str, cls: str) -> bool:
 
 
 def _group(keys: Keys, default: str) -> tuple[tuple[str, ...], Layout, str]:
-    """Return the targets of a group, the layout of its weights, and its name."""
     stored, targets = keys.choice("format", *_FORMATS, default=default, empty=True), keys.names("targets")
     weights = _arguments(keys, "weights")
     inputs, outputs = (_arguments(keys, f"{name}_activations") for name in ("input", "output"))

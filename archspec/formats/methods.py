@@ -104,7 +104,6 @@ def _awq(keys: Keys) -> Scheme:
 
 
 def _grouped(method: str, bits: int, group: int, **changes: Any) -> Scheme:
-    """Return the format of that name with the bits and groups of the config."""
     layout = LAYOUTS[method]._replace(bits=bits, zero_bits=bits, block=(1, group))
     return SCHEMES[method]._replace(name=f"{method}, {bits} bits", layout=layout, **changes)
 
@@ -171,7 +170,6 @@ def _modelopt(keys: Keys) -> Scheme:
 
 
 def _is_excluded(path: str, patterns: tuple[str, ...]) -> bool:
-    """Return True if a pattern with `*` matches a module or one around it."""
     parts = path.split(".")
     paths = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
     return any(fnmatchcase(one, pattern.removeprefix("re:")) for pattern in patterns for one in paths)

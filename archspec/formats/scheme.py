@@ -225,6 +225,5 @@ def kept_in_float32(tree: Node, tensors: list[Tensor], dtype: str) -> frozenset[
 
 
 def _kept(tree: Node, name: str) -> list[str]:
-    """The patterns in one list of the model types in a tree."""
     specs = {one.scope.spec.model_type: one.scope.spec for _, one in modules(tree, layers=True) if one.scope}
     return sorted({pattern for spec in specs.values() for pattern in spec.keep_in_float32.get(name, ())})

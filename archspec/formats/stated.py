@@ -57,7 +57,6 @@ def quantization_of(config: RawConfig) -> Found | None:
 
 
 def _stated(raw: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield every quantization of a config and of its parts, with its path."""
     for key in _KEYS:
         value = raw.get(key)
         if value is not None and (key != "quantization" or isinstance(value, Mapping)) and value != {}:
@@ -68,7 +67,6 @@ def _stated(raw: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _method(path: str, given: Mapping[str, Any], is_mlx: bool) -> Any:
-    """Return the `quant_method` of keys, also of those without one."""
     method = given.get("quant_method")
     if given.get("load_in_4bit") or given.get("load_in_8bit"):
         return method or "bitsandbytes"

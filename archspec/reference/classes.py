@@ -76,7 +76,6 @@ def config_class(model_type: str) -> Any:
 
 @cache
 def _unlisted_config_class(model_type: str) -> Any:
-    """Return a config class that the auto classes do not list, or None."""
     import transformers
 
     if model_type in UNTYPED:
@@ -147,7 +146,6 @@ def exported() -> dict[tuple[str, str], Listing]:
 
 
 def _model_type(config: Any) -> str:
-    """Return the model type of a config class, or the name that specs give it."""
     names = {place: name for name, place in UNTYPED.items()}
     return str(config.model_type or names[config.__module__, config.__name__])
 

@@ -209,7 +209,6 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
 
 
 def _cache(output: Any) -> tuple[str, Any]:
-    """Return the name and the cache that a call returns."""
     named = ((name, getattr(output, name, None)) for name in _CACHES)
     return next(((name, cache) for name, cache in named if cache is not None), ("", None))
 

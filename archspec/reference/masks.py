@@ -174,7 +174,6 @@ def _interfaces(left_out: Counter[int]) -> Iterator[None]:
 
 
 def _allowed(mask: Any, shape: Any) -> int:
-    """Return the number of pairs that a mask allows, of scores of a shape."""
     import torch
 
     if mask.is_meta:

@@ -159,7 +159,6 @@ def reserved(model: Any, call: Call) -> Reserved:
 
 
 def _static_cache(model: Any, call: Call) -> Any:
-    """Return the cache, as generate() makes it."""
     from transformers import EncoderDecoderCache, StaticCache
 
     config = model.config.get_text_config(decoder=True)

@@ -99,7 +99,6 @@ def following(
 
 
 def _known(index: Any) -> Any:
-    """Return 0 for an index without a value, such as the number of an expert."""
     import torch
 
     chooses = isinstance(index, torch.Tensor) and index.is_meta and not index.ndim
@@ -107,7 +106,6 @@ def _known(index: Any) -> Any:
 
 
 def _sizes(tensor: Any, size: Any, dim: int) -> Any:
-    """Return the sizes of a split, one of which may be the rest."""
     if not isinstance(size, list) or _REST not in size:
         return size
     return [tensor.shape[dim] if one == _REST else one for one in size]

@@ -98,7 +98,6 @@ def rank_loss(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ra
 
 
 def _sent(model: Any, step: Step) -> dict[str, Any]:
-    """Return the tensors that the previous stage sends."""
     import torch
 
     if not hasattr(model.config, "hidden_size"):

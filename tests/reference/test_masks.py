@@ -24,19 +24,25 @@ def left_out(model_type: str, architecture: str, call: Call, **more: Any) -> int
     return sum(computed.values()) - sum(through.values())
 
 
-def test_a_causal_mask_leaves_out_what_comes_after() -> None:
-    assert left_out("llama", "LlamaModel", Call(2, 5)) == 2 * EACH * (25 - 15)
-    assert left_out("llama", "LlamaModel", Call(1, 3, 4)) == EACH * 3
+CHUNKS = {"attention_chunk_size": 2, "layer_types": ["chunked_attention"], "head_dim": 4}
 
 
-def test_a_window_and_a_chunk_leave_out_what_is_before() -> None:
-    narrow = {"sliding_window": 2}
-    assert left_out("mistral", "MistralModel", Call(1, 5), **narrow) == EACH * (25 - 9)
-    chunks = {"attention_chunk_size": 2, "layer_types": ["chunked_attention"], "head_dim": 4}
-    assert left_out("llama4_text", "Llama4TextModel", Call(1, 5), **chunks) == EACH * (25 - 7)
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "call", "fields", "pairs"),
+    [
+        ("llama", "LlamaModel", Call(2, 5), {}, 2 * (25 - 15)),  # later tokens
+        ("llama", "LlamaModel", Call(1, 3, 4), {}, 3),
+        ("mistral", "MistralModel", Call(1, 5), {"sliding_window": 2}, 25 - 9),  # and those before a window
+        ("llama4_text", "Llama4TextModel", Call(1, 5), CHUNKS, 25 - 7),
+    ],
+)
+def test_masks_leave_out_pairs(
+    model_type: str, architecture: str, call: Call, fields: dict[str, Any], pairs: int
+) -> None:
+    assert left_out(model_type, architecture, call, **fields) == EACH * pairs
 
 
-def test_a_bias_is_no_mask() -> None:
+def test_a_bias_is_not_a_mask() -> None:
     raw = {"num_layers": 1, "d_model": 12, "num_heads": 3, "d_kv": 4}
     computed, through = let_through(instance("T5ForConditionalGeneration", raw, "t5"), Call(1, 5, 0, 7, 7))
     assert sum(computed.values()) - sum(through.values()) == EACH * 10
@@ -48,33 +54,27 @@ def own_code(**more: Any) -> Any:
     return instance("GPTNeoModel", {"attention_types": [[["global"], 1]], **raw}, "gpt_neo")
 
 
-def test_attention_of_its_own_is_seen_by_gradients() -> None:
+def test_custom_attention_is_measured_by_gradients() -> None:
     for call, pairs in ((Call(2, 5), 2 * 10), (Call(1, 3, 4), 3)):
         computed, through = let_through(own_code(), call)
         assert {name for name in computed if computed[name] != through[name]} == {"h.0.attn.attention"}
         assert computed["h.0.attn.attention"] - through["h.0.attn.attention"] == EACH * pairs
 
 
-def test_a_large_model_is_not_run_with_values() -> None:
+def test_some_masks_cannot_be_measured() -> None:
     with pytest.raises(Unavailable, match="in a large model"):
         let_through(own_code(vocab_size=3_000_000), Call(1, 5))
-
-
-def test_what_does_not_begin_with_the_batch_is_not_seen() -> None:
+    with pytest.raises(Unavailable, match="with 2001 positions"):
+        let_through(own_code(), Call(1, 2_001))
     raw = {"n_layer": 1, "d_model": 12, "n_head": 3, "d_inner": 4, "vocab_size": 9}
     with pytest.raises(Unavailable, match="its first size is not the batch"):
         let_through(instance("XLNetModel", raw, "xlnet"), Call(1, 5))
 
 
-def test_eager_attention_is_transformers_again_afterwards() -> None:
+def test_eager_attention_is_restored() -> None:
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     left_out("llama", "LlamaModel", Call(1, 2))
     assert ALL_MASK_ATTENTION_FUNCTIONS["eager"] is eager_mask
     assert "eager" not in ALL_ATTENTION_FUNCTIONS
-
-
-def test_gradients_are_asked_of_few_positions() -> None:
-    with pytest.raises(Unavailable, match="with 2001 positions"):
-        let_through(own_code(), Call(1, 2_001))

@@ -20,21 +20,12 @@ def test_all_positions_or_a_window_are_reserved() -> None:
     model = instance("MistralModel", {**SMALL, "sliding_window": 8}, "mistral")
     assert reserved(model, Call(2, 3, 2)) == {((2, 3, 5, 4), "bfloat16"): 2}
     assert reserved(model, Call(2, 30)) == {((2, 3, 8, 4), "bfloat16"): 2}
-
-
-def test_a_decoder_s_encoder_is_reserved_too() -> None:
     raw = {"num_layers": 1, "d_model": 12, "num_heads": 3, "d_kv": 4}
-    model = instance("T5ForConditionalGeneration", raw, "t5")
-    assert reserved(model, Call(1, 5, 0, 7, 7)) == {
-        ((1, 3, 5, 4), "bfloat16"): 2,
-        ((1, 3, 7, 4), "bfloat16"): 2,
-    }
-
-
-def test_what_takes_no_cache_of_that_kind_is_not_measured() -> None:
-    model = instance("XLNetModel", {"n_layer": 1, "d_model": 12, "n_head": 3}, "xlnet")
+    found = reserved(instance("T5ForConditionalGeneration", raw, "t5"), Call(1, 5, 0, 7, 7))
+    assert found == {((1, 3, length, 4), "bfloat16"): 2 for length in (5, 7)}  # of the encoder, too
+    other = instance("XLNetModel", {"n_layer": 1, "d_model": 12, "n_head": 3}, "xlnet")
     with pytest.raises(Unavailable, match="does not take a StaticCache"):
-        reserved(model, Call(1, 5))
+        reserved(other, Call(1, 5))
 
 
 def test_a_peak_counts_what_is_alive_at_once() -> None:
@@ -63,27 +54,22 @@ def test_a_peak_counts_what_is_alive_at_once() -> None:
     assert found.working_set == 2800
 
 
-def test_weights_and_inputs_are_no_part_of_it() -> None:
+def test_a_peak_has_the_past_and_no_weights() -> None:
     model = instance("LlamaModel", {**SMALL, "vocab_size": 1_000_000}, "llama")
     found = measured_peak(model, Call(1, 1))
     assert found.cache_bytes == 2 * 2 * 12
-    assert found.working_set < 100_000  # what is done within its feed-forward layer
-
-
-def test_the_past_is_held_from_the_beginning() -> None:
-    model = instance("LlamaModel", {**SMALL, "intermediate_size": 4}, "llama")
-    found = measured_peak(model, Call(1, 1, 1000))
-    assert found.cache_bytes == 1001 * 2 * 2 * 12
-    assert found.operation == "aten.cat.default"
+    assert found.working_set < 100_000  # in its feed-forward layer
+    found = measured_peak(
+        instance("LlamaModel", {**SMALL, "intermediate_size": 4}, "llama"), Call(1, 1, 1000)
+    )
+    assert (found.cache_bytes, found.operation) == (1001 * 2 * 2 * 12, "aten.cat.default")
     assert found.working_set > 1000 * 2 * 12  # the values before and after
 
 
-def test_a_mask_says_nothing_of_a_gpu() -> None:
+def test_other_code_has_no_peak() -> None:
+    """A mask, whose kernel depends on the GPU; a class without a cache, and one without sdpa."""
     with pytest.raises(Unavailable, match="mask"):
         measured_peak(instance("LlamaModel", SMALL, "llama"), Call(1, 5, 5))
-
-
-def test_a_class_without_sdpa_and_one_without_a_cache_are_refused() -> None:
     model = instance("BertModel", {"num_hidden_layers": 1}, "bert")
     with pytest.raises(Unavailable, match="no cache"):
         measured_peak(model, Call(1, 5))

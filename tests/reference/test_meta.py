@@ -15,12 +15,13 @@ from archspec.reference.costs import by_module, encodes, instance, measured
 pytestmark = pytest.mark.reference
 
 _TOKENS = 64
-_ENCODER = {"encoder_layers": 2, "encoder_ffn_dim": 48, "encoder_attention_heads": 4}
-_DECODER = {"decoder_layers": 2, "decoder_ffn_dim": 48, "decoder_attention_heads": 4}
-_BART = {"d_model": 32, "vocab_size": 50, **_ENCODER, **_DECODER}
+_PARTS = {"layers": 2, "ffn_dim": 48, "attention_heads": 4}
+_BART = {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in _PARTS.items()}
+_BART |= {"d_model": 32, "vocab_size": 50}
+_BIGBIRD = {**_BART, "block_size": 4, "num_random_blocks": 1}
+_DBRX = {"d_model": 32, "n_heads": 2, "n_layers": 2, "vocab_size": 50}
 _T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 4, "num_heads": 4, "vocab_size": 50}
 _BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 50}
-_CLIP = {"rope_theta": 10000.0, "clip_qkv": 8}
 _EXPERTS = {"num_experts": 4, "num_sparse_encoder_layers": 2, "num_sparse_decoder_layers": 2}
 _STREAMS = {"hidden_size": 32, "vocab_size": 50, "num_encoder_layers": 2, "num_decoder_layers": 2}
 
@@ -29,13 +30,9 @@ _STREAMS = {"hidden_size": 32, "vocab_size": 50, "num_encoder_layers": 2, "num_d
     ("model_type", "architecture", "raw"),
     [
         ("bart", "BartForSequenceClassification", _BART),
-        ("bigbird_pegasus", "BigBirdPegasusModel", {**_BART, "block_size": 4, "num_random_blocks": 1}),
+        ("bigbird_pegasus", "BigBirdPegasusModel", _BIGBIRD),
         ("cpmant", "CpmAntModel", {**_BERT, "dim_head": 16, "dim_ff": 48, "prompt_length": 4}),
-        (
-            "dbrx",
-            "DbrxModel",
-            {"d_model": 32, "n_heads": 2, "n_layers": 2, "vocab_size": 50, "attn_config": _CLIP},
-        ),
+        ("dbrx", "DbrxModel", {**_DBRX, "attn_config": {"rope_theta": 10000.0, "clip_qkv": 8}}),
         ("jetmoe", "JetMoeModel", {**_BERT, "num_key_value_heads": 4, "kv_channels": 8}),
         ("led", "LEDModel", {**_BART, "attention_window": 8}),
         ("longt5", "LongT5Model", {**_T5, "encoder_attention_type": "transient-global"}),
@@ -79,9 +76,7 @@ def _folded(flops: dict[str, int]) -> Counter[str]:
 
 
 def test_a_short_call_leaves_bigbird_as_it_was_built() -> None:
-    model = instance(
-        "BigBirdPegasusModel", {**_BART, "block_size": 4, "num_random_blocks": 1}, "bigbird_pegasus"
-    )
+    model = instance("BigBirdPegasusModel", _BIGBIRD, "bigbird_pegasus")
     long, short = Call(1, 1, 0, 64, 64), Call(1, 1, 0, 8, 8)
     fresh = measured(model, long)
     assert measured(model, short) != fresh == measured(model, long)
@@ -95,14 +90,7 @@ def test_heads_that_return_a_cache_take_none() -> None:
     assert expected and measured(model, call).cache == expected
     with pytest.raises(Unavailable, match="returns no cache"):
         measured(model, Call(1, 1, 3, 5))
-
-
-def test_a_head_without_a_decoder_returns_no_cache() -> None:
-    model = instance("T5ForTokenClassification", _T5, "t5")
-    assert measured(model, Call(1, 3, 0, 5, 5)).cache == {}
-
-
-def test_a_cache_for_both_attentions_is_none_that_anybody_means() -> None:
-    model = instance("T5Model", {**_T5, "is_encoder_decoder": False}, "t5")
+    assert measured(instance("T5ForTokenClassification", _T5, "t5"), call).cache == {}
+    both = instance("T5Model", {**_T5, "is_encoder_decoder": False}, "t5")  # one cache for both attentions
     with pytest.raises(Unavailable, match="is_encoder_decoder=False"):
-        measured(model, Call(1, 1, 0, 5, 5))
+        measured(both, Call(1, 1, 0, 5, 5))

@@ -1,4 +1,4 @@
-"""Ranks of a model as transformers shares it out, over a process group of which one rank is there."""
+"""Ranks of a model as transformers shards it, over a process group of one process."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def test_tensors_are_cut_by_columns_and_rows() -> None:
     assert found[f"{LAYER}.input_layernorm.weight"] == (64,)
 
 
-def test_stages_share_out_layers() -> None:
+def test_stages_have_different_layers() -> None:
     layers = [
         {name.split(".")[2] for name in shapes(Ranks(pipeline=3, stage=stage)) if ".layers." in name}
         for stage in range(3)
     ]
     assert layers == [{"0", "1"}, {"2", "3"}, {"4"}]
-    assert "lm_head.weight" not in shapes(Ranks(pipeline=3, stage=2), tie_word_embeddings=True)
-    assert "model.embed_tokens.weight" in shapes(Ranks(pipeline=3, stage=2), tie_word_embeddings=True)
+    tied = shapes(Ranks(pipeline=3, stage=2), tie_word_embeddings=True)
+    assert "lm_head.weight" not in tied and "model.embed_tokens.weight" in tied
 
 
-def test_what_transformers_refuses_is_refused() -> None:
+def test_refusals_of_transformers() -> None:
     with pytest.raises(Refused, match="ep_plan"):
         shapes(Ranks(expert=2, data=2))
     with pytest.raises(Refused, match="divide"):
         shapes(Ranks(expert=3, data=2))
 
 
-def test_a_class_s_own_plan_is_without_those_of_models_inside() -> None:
+def test_the_plan_of_a_class_is_without_those_of_models_inside() -> None:
     found = own_plans("LlamaForCausalLM", "llama")
     assert found["LlamaForCausalLM"].tensor == {"lm_head": "colwise_gather_output"}
     assert found["LlamaModel"].tensor["embed_tokens"] == "embedding_rowwise"

@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from archspec.reference import (
-    Refused,
-    built,
-)
+from archspec.reference import Refused, built
 
 pytestmark = pytest.mark.reference
 
@@ -29,11 +26,8 @@ def test_layers_are_not_filled_but_what_could_be_refused_is_called(fill: Callabl
     from torch import nn
 
     def calls(filled: Callable[..., Any]) -> type:
-        return type(
-            "Toy",
-            (nn.Module,),
-            {"__init__": lambda self, config: (nn.Module.__init__(self), filled(self))[0]},
-        )
+        construct = lambda self, config: (nn.Module.__init__(self), filled(self))[0]  # noqa: E731
+        return type("Toy", (nn.Module,), {"__init__": construct})
 
     def layers(self: Any) -> None:
         self.dense, self.embed, self.norm = nn.Linear(2, 3), nn.Embedding(4, 2), nn.LayerNorm(2)
@@ -45,14 +39,8 @@ def test_layers_are_not_filled_but_what_could_be_refused_is_called(fill: Callabl
     finally:
         sys.setprofile(None)
     assert {"Embedding.reset_parameters", "LayerNorm.reset_parameters"} <= called
-    assert not called & {
-        "Linear.reset_parameters",
-        "kaiming_uniform_",
-        "uniform_",
-        "normal_",
-        "ones_",
-        "zeros_",
-    }
+    skipped = {"kaiming_uniform_", "uniform_", "normal_", "ones_", "zeros_"}
+    assert not called & {"Linear.reset_parameters", *skipped}
     with pytest.raises(Refused):
         built(calls(lambda self: fill(nn.init, nn.Linear(2, 3, device="meta").weight)), None)
     assert nn.init.normal_.__module__ == "torch.nn.init"  # as it was

@@ -14,16 +14,9 @@ pytestmark = pytest.mark.reference
 
 _CALL = Call(2, 7)
 _TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 50}
-_BART = {
-    "d_model": 32,
-    "vocab_size": 50,
-    "encoder_layers": 2,
-    "encoder_ffn_dim": 48,
-    "encoder_attention_heads": 4,
-    "decoder_layers": 2,
-    "decoder_ffn_dim": 48,
-    "decoder_attention_heads": 4,
-}
+_PARTS = {"layers": 2, "ffn_dim": 48, "attention_heads": 4}
+_BART = {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in _PARTS.items()}
+_BART |= {"d_model": 32, "vocab_size": 50, "encoder_layerdrop": 0.9, "decoder_layerdrop": 0.9}
 
 
 def ratios(model_type: str, architecture: str, raw: dict[str, Any], call: Call = _CALL) -> dict[str, float]:
@@ -41,13 +34,13 @@ def test_each_product_has_two_gradients() -> None:
     assert set(found.values()) == {3}
 
 
-def test_a_pooler_that_no_loss_reads_has_none() -> None:
+def test_an_unused_pooler_has_no_gradient() -> None:
     found = ratios("bert", "BertModel", {**_TINY, "intermediate_size": 48})
     assert found.pop("pooler.dense") == 1
     assert set(found.values()) == {3}
 
 
-def test_of_positions_none_is_asked_for() -> None:
+def test_positions_have_one_gradient() -> None:
     raw = {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48, "vocab_size": 50}
     found = ratios("xlnet", "XLNetModel", raw)
     assert 2 < found["layer.0.rel_attn"] < 3 == found["layer.0.ff.layer_1"]
@@ -62,7 +55,6 @@ def test_a_grouped_convolution_counts_once() -> None:
 
 
 def test_no_layer_is_left_out_by_chance() -> None:
-    raw = {**_BART, "encoder_layerdrop": 0.9, "decoder_layerdrop": 0.9}
-    found = ratios("bart", "BartModel", raw, Call(2, 7, encoder_tokens=9, new_encoder_tokens=9))
+    found = ratios("bart", "BartModel", _BART, Call(2, 7, encoder_tokens=9, new_encoder_tokens=9))
     assert {"encoder.layers.1.fc1", "decoder.layers.1.fc1"} < found.keys()
     assert set(found.values()) == {3}
