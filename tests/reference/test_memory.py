@@ -59,9 +59,8 @@ def test_a_peak_has_the_past_and_no_weights() -> None:
     found = measured_peak(model, Call(1, 1))
     assert found.cache_bytes == 2 * 2 * 12
     assert found.working_set < 100_000  # in its feed-forward layer
-    found = measured_peak(
-        instance("LlamaModel", {**SMALL, "intermediate_size": 4}, "llama"), Call(1, 1, 1000)
-    )
+    narrow = instance("LlamaModel", {**SMALL, "intermediate_size": 4}, "llama")
+    found = measured_peak(narrow, Call(1, 1, 1000))
     assert (found.cache_bytes, found.operation) == (1001 * 2 * 2 * 12, "aten.cat.default")
     assert found.working_set > 1000 * 2 * 12  # the values before and after
 

@@ -78,7 +78,8 @@ def test_other_names_and_arguments_are_refused(raw: dict[str, Any], says: str) -
 
 
 def test_labels_are_counted_as_a_config_file_has_them() -> None:
-    raw = {"model_type": "timm_wrapper", "num_classes": 1000, "label_names": ["tench"]}
+    raw = {"model_type": "timm_wrapper", "architecture": "resnet50", "num_classes": 1000}
+    raw["label_names"] = ["tench"]
     rows = archspec.load(raw, architecture="TimmWrapperForImageClassification").tensors()
     assert [tuple(row.shape) for row in rows if row.name == "timm_model.fc.bias"] == [(1000,)]
 
