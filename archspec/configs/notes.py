@@ -175,7 +175,7 @@ def check_fields(config: RawConfig, scope: Scope) -> None:
     if problems := [_unread_problem(inner, found) for inner in parts if (found := [*_unread_sizes(inner)])]:
         raise ConfigError(problems)
     own, model_type = _own_fields(config), scope.spec.model_type
-    if scope.flattened or not own or own.keys() & (scope.known_names() | _LABELS):
+    if scope.flattened or not own or config.raw.keys() & (scope.known_names() | _LABELS):
         return
     from archspec.specs.exported import config_fields, former_fields
 

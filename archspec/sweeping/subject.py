@@ -150,15 +150,16 @@ class Subject:
         chosen = choose(read_config(found), architecture, self.library)
         self.model_type, self.architecture, self.config, _ = chosen
         self.spec = self.library.load(self.model_type)
-        check_fields(self.config, Scope(self.spec, self.config.raw, self.config.origin, demanding=False))
         settings = self.settled({axis.name: axis.values[0] for axis in self.axes})
+        first = self.configured(settings)
         try:
-            check_overrides(self.spec, settings, self.configured(settings))
+            check_overrides(self.spec, settings, first)
         except ConfigError as error:
             try:
                 check_overrides(self.spec, settings, self.config)  # passes if the first point is refused
             except ConfigError:
                 raise error from None
+        check_fields(first, Scope(self.spec, *first, demanding=False))
 
     def over(self, axes: Sequence[Axis]) -> Subject:
         """Return the same subject over other values of the same fields."""
@@ -196,10 +197,7 @@ class Subject:
         return load(self.config, self.architecture, self.settled(self.values(point)), self.library)
 
     def region(self, point: tuple[int, ...]) -> Region:
-        """Return the region around a point.
-
-        Errors: :class:`SweepError` for invalid columns, ties and conditions.
-        """
+        """Return the region around a point. Errors: :class:`SweepError` for invalid expressions."""
         exact, refusal = self._exact(point)
         try:
             path, found = self._run(point)

@@ -51,6 +51,12 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
 
 
+def shell_output(shell: str, script: str, environment: dict[str, str]) -> str:
+    line = [shell, "-c", script]
+    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, timeout=120, check=True)
+    return done.stdout.decode()
+
+
 @pytest.mark.parametrize(
     "shell",
     ["bash", pytest.param("zsh", marks=pytest.mark.zsh), pytest.param("fish", marks=pytest.mark.fish)],
@@ -60,16 +66,7 @@ def test_what_shells_offer(shell: str, environment: dict[str, str]) -> None:
     asked = "\n".join(f"ask '{line}'; echo ---" for line in OFFERED)
     function = "function ask\n{}\nend" if shell == "fish" else "ask() {{\n{}\n}}"
     script = "\n".join([registered, function.format(ASKING[shell]), asked])
-    done = subprocess.run(
-        [shell, "-c", script],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    blocks = done.stdout.split("---\n")[:-1]
+    blocks = shell_output(shell, script, environment).split("---\n")[:-1]
     found = [[re.split(r":|\t", text)[0].strip() for text in block.splitlines() if text] for block in blocks]
     assert dict(zip(OFFERED, found, strict=True)) == OFFERED
 
@@ -91,9 +88,5 @@ def test_specs_of_ones_own_are_offered(tmp_path: Path, environment: dict[str, st
     (tmp_path / "mine.yaml").write_text(f"{text}architectures: {{Mine: }}\n")
     line = "archspec count Mine --set wi"
     asked = f"{LINES['bash']}\nask() {{\n{ASKING['bash']}\n}}\nask '{line}'; ask 'archspec count Min'"
-    own = {**environment, "ARCHSPEC_PATH": str(tmp_path)}
-    done = subprocess.run(
-        ["bash", "-c", asked], env=own, capture_output=True, text=True, timeout=60, check=True
-    )
-    offered = done.stdout.split()
+    offered = shell_output("bash", asked, {**environment, "ARCHSPEC_PATH": str(tmp_path)}).split()
     assert offered[0] == "width=" and "Mine" in offered

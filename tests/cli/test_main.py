@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import resource
 import subprocess
@@ -17,9 +16,7 @@ from conftest import Command
 
 import archspec
 from archspec.cli.main import command, main
-from archspec.errors import Problem, printable
 
-HEAVY = ("torch", "transformers", "sympy", "rich", "numpy", "huggingface_hub", "inspect", "dataclasses")
 ROOT = str(Path(archspec.__file__).parents[1])
 
 
@@ -92,39 +89,6 @@ def test_as_a_program() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_tables_on_a_terminal() -> None:
-    """On a terminal the tables have rules, and still all the numbers."""
-    leader, follower = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "120", "TERM": "xterm-256color"}
-    line = [sys.executable, "-m", "archspec", "count", "BertModel"]
-    shown = b""
-    with subprocess.Popen(line, stdout=follower, stderr=subprocess.PIPE, env=environment) as process:
-        os.close(follower)
-        while True:
-            try:
-                chunk = os.read(leader, 65536)
-            except OSError:
-                break
-            if not chunk:
-                break
-            shown += chunk
-    assert process.returncode == 0
-    for text in ("─", "109,482,240", "23,837,184", "85,054,464", "590,592", "77.69%"):
-        assert text in shown.decode()
-
-
-@pytest.mark.parametrize("verb", ["count", "tree", "tensors", "list"])
-def test_counting_imports_nothing_heavy(verb: str, config: str) -> None:
-    arguments = [verb] if verb == "list" else [verb, config]
-    code = (
-        f"import sys; from archspec.cli.main import main; main({arguments!r});"
-        f"print([name for name in {HEAVY!r} if name in sys.modules])"
-    )
-    line = [sys.executable, "-c", code]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
 PRINTING = [
     *("count BertModel", "count BertModel --json", "count --help", "--version", "list", "lint --schema"),
     *("formula BertModel", "diff BertModel BertForMaskedLM"),
@@ -138,11 +102,6 @@ SWEEP = "sweep LlamaForCausalLM --set num_hidden_layers=2:400 --set hidden_size=
 def test_a_full_disk(line: str) -> None:
     done = run(line, ">/dev/full")
     assert (done.returncode, done.stderr) == (2, "the output: No space left on device\n")
-
-
-@pytest.mark.parametrize("line", ["count BertModel", *REFUSED])
-def test_no_room_for_errors_either(line: str) -> None:
-    assert run(line, ">/dev/full 2>&1").returncode == 2
 
 
 @pytest.mark.parametrize("line", [*PRINTING[:3], *REFUSED])
@@ -167,20 +126,12 @@ def test_a_file_that_grows_too_large(option: str, folder: Path, cli: Command) ->
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("count loop", "count ./loop", "count loop/config.json", "diff BertModel loop", "lint loop"),
-        *("count folder", "formula BertModel --notation loop", f"{SWEEP} --out loop/a.csv"),
-        "solve LlamaForCausalLM --params 7e9 --free hidden_size --out loop",
-    ],
-)
+@pytest.mark.parametrize("line", ["count loop", "count folder", "lint loop", f"{SWEEP} --out loop/a.csv"])
 def test_a_symbolic_link_to_itself(line: str, folder: Path, cli: Command) -> None:
     (folder / "loop").symlink_to("loop")
     (folder / "folder").mkdir()
     (folder / "folder" / "config.json").symlink_to("../loop")
     (error,) = cli(line, code=2).err.splitlines()
-    assert "loop" in error or "folder/config.json" in error
     assert "Too many levels of symbolic links" in error
 
 
@@ -192,30 +143,20 @@ def test_a_link_to_nothing(folder: Path, cli: Command) -> None:
 EVIL = "\x1b[31m\x9bA\r\nhelp: rm -rf \u202e|x"
 STEERS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 GPT2 = {"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 1, "vocab_size": 5, "n_positions": 4}
-CLASSIFIER = "GPT2ForSequenceClassification"
 CONFIGS: dict[str, dict[str, Any]] = {
-    "class": {**GPT2, "architectures": [EVIL]},
+    "class": {"architectures": [EVIL]},
     "model type": {"model_type": EVIL},
-    "field": {**GPT2, EVIL: 3, f"n{EVIL}_size": 7, "n_layers\n_size": 7},
-    "value": {**GPT2, "activation_function": EVIL},
-    "wrong value": {**GPT2, "n_layer": EVIL},
-    "labels": {**GPT2, "architectures": [CLASSIFIER], "id2label": {EVIL: EVIL, "1": EVIL}},
-    "version": {**GPT2, "transformers_version": f"9.9{EVIL}"},
-    "dtype": {**GPT2, "dtype": EVIL},
-    "quantization": {**GPT2, "quantization_config": {"quant_method": EVIL}},
+    "field": {EVIL: 3, f"n{EVIL}_size": 7, "n_layers\n_size": 7},
+    "value": {"activation_function": EVIL},
+    "wrong value": {"n_layer": EVIL},
+    "labels": {"architectures": ["GPT2ForSequenceClassification"], "id2label": {EVIL: EVIL, "1": EVIL}},
+    "version": {"transformers_version": f"9.9{EVIL}"},
+    "dtype": {"dtype": EVIL},
+    "quantization": {"quantization_config": {"quant_method": EVIL}},
 }
 OF_A_CONFIG = (
-    *(
-        "count {}",
-        "tree {}",
-        "tensors {}",
-        "formula {}",
-        "sensitivity {}",
-        "flops {}",
-        "cache {}",
-        "memory {}",
-    ),
-    *("memory {} --train", "diff {} gpt2", "diff {} gpt2 --format markdown", "table {} gpt2"),
+    *(f"{verb} {{}}" for verb in ("count", "tree", "tensors", "formula", "sensitivity", "flops", "cache")),
+    *("memory {}", "memory {} --train", "diff {} gpt2", "diff {} gpt2 --format markdown", "table {} gpt2"),
     *("count {} --json", "table {} gpt2 --format latex", "table {} gpt2 --format markdown"),
     *("formula {} --format markdown", "formula {} --table latex", "sweep {} --set n_layer=1,2"),
     "solve {} --params 1e3..1e9 --set n_layer=1,2",
@@ -248,7 +189,7 @@ TOO_LONG = (
 
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_nothing_of_a_config_steers_a_terminal(kind: str, folder: Path, cli: Command) -> None:
-    (folder / "config.json").write_text(json.dumps(CONFIGS[kind]), encoding="utf-8")
+    (folder / "config.json").write_text(json.dumps(GPT2 | CONFIGS[kind]), encoding="utf-8")
     for line in OF_A_CONFIG:
         code, out, err = cli(line.format("config.json"), code=None)
         assert code in (0, 1, 2), (line, err)
@@ -282,11 +223,6 @@ def test_addresses_of_objects_are_left_out() -> None:
     with pytest.raises(archspec.ArchspecError) as caught:
         [*archspec.sweep("gpt2", ["n_layer=1,2", "num_hidden_layers=3"]).rows()]
     assert "Poly" not in str(caught.value) and "is 3, but n_layer, the same field, is" in str(caught.value)
-
-
-def test_a_problem_is_one_line_with_its_help() -> None:
-    assert str(Problem("a\nb\x1b", help="c\nd")) == "a\\nb\\x1b\nhelp: c\\nd"
-    assert printable("é 中 ×") == "é 中 ×"
 
 
 @pytest.mark.parametrize(

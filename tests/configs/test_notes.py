@@ -14,6 +14,7 @@ from archspec.configs.reader import read_config
 from archspec.specs.library import shipped
 
 BARE = {"model_type": "llama"}
+FALCON = {"model_type": "falcon", "hidden_size": 8192, "n_head": 128, "n_head_kv": 8, "n_layer": 60}
 LLAVA = {"model_type": "llava", "hidden_size": 64}
 
 
@@ -58,6 +59,15 @@ def test_notes(config: dict[str, Any], expected: list[str]) -> None:
     ],
 )
 def test_a_config_without_a_field_of_its_type_is_refused(config: dict[str, Any], refused: bool) -> None:
-    for use in (lambda: archspec.load(config), lambda: archspec.sweep(config, {"num_hidden_layers": [2]})):
+    for use in (lambda: archspec.load(config), lambda: archspec.sweep(config, {"rope_theta": [2]})):
         with pytest.raises(archspec.ArchspecError, match="no field of llama") if refused else nullcontext():
             use()
+
+
+def test_settings_replace_what_is_not_read() -> None:
+    """A field that is set is read, in a count as in a sweep."""
+    assert archspec.load({**BARE, "use_mup": True}, set={"vocab_size": 8}).params == 6_476_304_384
+    fields = {"num_attention_heads": [128], "num_kv_heads": [8], "num_hidden_layers": [1, 2]}
+    assert len([*archspec.sweep(FALCON, fields).rows()]) == 2
+    with pytest.raises(archspec.ArchspecError, match="does not read n_head, n_head_kv"):
+        archspec.sweep(FALCON, {"num_hidden_layers": [1, 2]})
