@@ -19,8 +19,10 @@ EXPERTS = {"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], 
 def elements(raw: dict[str, Any], ranks: Ranks) -> list[int]:
     """Return the number of parameters on each stage."""
     model = archspec.load(raw)
-    held = stages(model.scope, model.architecture, model.tensors(), ranks)
-    return [sum(part.numel for part in parts) for parts in held]
+    found = stages(model.scope, model.architecture, model.tensors(), ranks)
+    named = [{one.tensor.name for one in parts if ".layers." in one.tensor.name} for parts in found]
+    assert sum(map(len, named)) == len(set[str]().union(*named))  # each layer is on one stage
+    return [sum(part.numel for part in parts) for parts in found]
 
 
 def shares_of(model: archspec.Model, **ranks: int) -> Shares:
