@@ -205,16 +205,12 @@ def inside(node: Node, quantity: str, checkpointing: bool = False) -> dict[str, 
     return node.children
 
 
-Visit = tuple[str, Node, Routed | None]  # a path, the module there, the experts that it is a part of
-
-
 def walk(
     node: Node, quantity: str, checkpointing: bool = False, path: str = "", routed: Routed | None = None
-) -> Iterator[Visit]:
-    """Yield every module whose terms count; a parameter has the path of its module.
+) -> Iterator[tuple[str, Node, Routed | None]]:
+    """Yield every module whose terms count: its path, itself, and the experts that it is a part of.
 
-    Experts that are stored in one tensor come with the number of them that is computed. Of experts that are
-    modules only the computed ones are visited.
+    A parameter has the path of its module. Of experts that are modules only the computed ones are visited.
     """
     own, children = routed_of(node), list(inside(node, quantity, checkpointing).items())
     routed = own or routed
@@ -248,7 +244,6 @@ def routed_share(flops: Any, routed: Routed | None) -> Any:
 
 
 def is_checkpointed(node: Node) -> bool:
-    """Return True for a layer that checkpointing recomputes."""
     return any(saved.name == _CHECKPOINT for saved in node.saves)
 
 

@@ -1,4 +1,4 @@
-"""How weights are stored: layouts, the formats of formulas/weight_formats.json, and what they quantize.
+"""How weights are stored: layouts, the formats of formulas/weight_formats.json, the quantized modules.
 
 That file is the only declaration of a format. Help texts, errors, completion and the page read it.
 """

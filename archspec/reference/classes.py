@@ -18,7 +18,7 @@ _NO_BASE = "VisionTransformerPretrainedModel"  # names with this end are of mode
 _BARK = "transformers.models.bark.configuration_bark"
 _LAYOUT = "transformers.models.pp_doclayout_v2.configuration_pp_doclayout_v2"
 _OMNI = "transformers.models.qwen3_omni_moe.configuration_qwen3_omni_moe"
-UNTYPED = {  # config classes of exported models that have no model type, under the name that specs give them
+UNTYPED = {  # config classes of exported models without a model type, under the name that specs give them
     "bark_sub_model": (_BARK, "BarkSubModelConfig"),
     "bayesian_detector": ("transformers.generation.watermarking", "BayesianDetectorConfig"),
     "pp_doclayout_v2_reading_order": (_LAYOUT, "PPDocLayoutV2ReadingOrderConfig"),
@@ -30,8 +30,7 @@ UNTYPED = {  # config classes of exported models that have no model type, under 
 class Listing(NamedTuple):
     """The auto classes that list a class for a model type; the model type whose config the class reads.
 
-    That is another one where the auto classes list a part of a model: Llama4ForCausalLM, for llama4, reads
-    the config's text_config.
+    The latter differs for a part of a model: Llama4ForCausalLM, for llama4, reads the config's text_config.
     """
 
     autos: tuple[str, ...]

@@ -116,9 +116,7 @@ SMALL: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("skipped", [None, ["lm_head", "decoder", "layers.0"]], ids=["defaults", "named"])
 @pytest.mark.parametrize("blocks", [(128, 128), (32, 64)], ids=str)
-def test_fp8_is_what_transformers_makes(
-    name: str, skipped: list[str] | None, blocks: tuple[int, int]
-) -> None:
+def test_fp8_agrees_with_transformers(name: str, skipped: list[str] | None, blocks: tuple[int, int]) -> None:
     """`replace_with_fp8_linear` on meta, with the modules that its quantizer leaves out."""
     import torch
     import transformers

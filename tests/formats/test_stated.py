@@ -170,7 +170,7 @@ def test_modules_that_mlx_quantizes_in_another_way() -> None:
     assert found == total("dense", mlx, NORMS) + 2 * TABLE + (TABLE + TABLE // 64 * 4)
 
 
-def test_bytes_of_quantized_weights_are_refused_where_they_are_not_counted() -> None:
+def test_sweeps_and_solve_refuse_bytes_of_quantized_weights() -> None:
     config = {**LLAMA, "quantization_config": {"load_in_4bit": True}}
     with pytest.raises(ArchspecError, match="not supported in sweeps"):
         archspec.sweep(config, set={"num_hidden_layers": [1, 2]}, columns="bytes")
@@ -285,7 +285,7 @@ def test_every_key_that_transformers_writes_is_known() -> None:
 
 
 @pytest.mark.reference
-def test_deepseek_v4_is_what_transformers_makes() -> None:
+def test_deepseek_v4_agrees_with_transformers() -> None:
     """A narrow copy with experts in fp4 and fp8, with both formats of scales."""
     import torch
     import transformers

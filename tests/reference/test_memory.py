@@ -28,7 +28,7 @@ def test_all_positions_or_a_window_are_reserved() -> None:
         reserved(other, Call(1, 5))
 
 
-def test_a_peak_counts_what_is_alive_at_once() -> None:
+def test_a_peak_counts_living_tensors() -> None:
     import torch
     from torch import nn
     from transformers import PreTrainedConfig

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.reference
         lambda init, weight: init.normal_(weight, 0.0, -1.0),
     ],
 )
-def test_layers_are_not_filled_but_what_could_be_refused_is_called(fill: Callable[..., Any]) -> None:
+def test_layers_are_not_filled_but_refusals_stay(fill: Callable[..., Any]) -> None:
     from torch import nn
 
     def calls(filled: Callable[..., Any]) -> type:
