@@ -64,11 +64,10 @@ def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
     found, wanted = library.catalogue(), filter.lower()
     shown: dict[str, tuple[str, ...]] = {}
     for model_type, names in found.items():
-        matching = (
-            names if wanted in model_type.lower() else [name for name in names if wanted in name.lower()]
-        )
-        if wanted in model_type.lower() or matching:
-            shown[model_type] = tuple(matching)
+        is_wanted = wanted in model_type.lower()
+        matching = tuple(name for name in names if is_wanted or wanted in name.lower())
+        if is_wanted or matching:
+            shown[model_type] = matching
     if not shown:
         help_ = did_you_mean(filter, [*found, *(name for names in found.values() for name in names)])
         missing = Problem(f"no supported model type or class contains {filter!r}", help=help_)

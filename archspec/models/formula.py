@@ -19,10 +19,11 @@ from archspec.render.arrangements import arrangement, collect_powers
 from archspec.render.assumptions import cases_of_flags, parse_assumptions
 from archspec.render.conditions import identifier, prepare
 from archspec.render.formats import condition_note, format_formula, parts_table, typeset
-from archspec.render.notation import FORMATS, own_glyphs
+from archspec.render.notation import own_glyphs
 from archspec.render.tex.document import Layout
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.validity.checks import exactly
+from archspec.tables.options import FORMATS
 
 
 class Formula(ClosedForm):

@@ -21,10 +21,6 @@ class Fact:
         self.name = self.kind = self.module = ""
         self.owner: type = object
 
-    def declare(self, owner: type, name: str, kind: str) -> None:
-        """Keep the class that declares the fact, and its type."""
-        self.owner, self.name, self.kind, self.module = owner, name, kind, owner.__module__
-
     def __get__(self, one: Any, owner: type | None = None) -> Any:
         """Return the value in a report, which keeps it; without ``read`` it is that of the base class."""
         if one is None:
@@ -91,9 +87,8 @@ class Record:
         self.__dict__.update(zip(self._facts, values, strict=True))
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
-        )
+        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({values})"
 
     def __init_subclass__(cls) -> None:
         kinds, declared = vars(cls).get("__annotations__", {}), list(vars(cls).items())
@@ -101,7 +96,8 @@ class Record:
         for name, value in declared:
             for key, one in value.items() if isinstance(value, dict) else [(name, value)]:
                 if isinstance(one, Fact):  # alone, or in a mapping of several
-                    one.declare(cls, key, one.options["kind"] or kinds[key])
+                    one.owner, one.name, one.module = cls, key, cls.__module__
+                    one.kind = one.options["kind"] or kinds[key]
                     cls._facts[key] = one
                     setattr(cls, key, one)
 
@@ -202,9 +198,5 @@ def note_lines(notes: list[str]) -> Iterator[str]:
 
 
 def bytes_text(count: int) -> str:
-    """Return bytes as a number, and in a unit.
-
-    >>> bytes_text(437928960)
-    '437,928,960  (417.6 MiB)'
-    """
+    """Return bytes as a number, and in a unit: `437,928,960  (417.6 MiB)`."""
     return f"{number(count)}  ({size(count)})"

@@ -16,8 +16,8 @@ from archspec.render.order import sort_terms
 from archspec.render.terms import arrange_terms, factor_terms
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
+from archspec.tables.options import GROUPS
 
-ARRANGEMENTS = ("repetition", "component", "layer", "polynomial", "module")
 COMPONENTS = ("embeddings", "attention", "feed-forward", "mixer", "norms", "other", "head")
 _NORM = re.compile(r"(Layer|RMS|Group|(Frozen)?Batch)Norm(\dd)?")
 _HEADS = r"(lm_head|cls|score|pooler|classifier|qa_outputs|embed_out|head|vocab_\w+)\b"
@@ -62,11 +62,11 @@ def component(tensor: SymbolicTensor) -> str:
 
 
 def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
-    """Return the parts of a formula by one of :data:`ARRANGEMENTS`; ``depth`` is the depth of modules."""
+    """Return the parts of a formula by one of `GROUPS`; ``depth`` is the depth of modules."""
     if type(depth) is not int or depth < 1:
         raise FormulaError(f"invalid depth {depth}", help="write 1 for the modules of the model itself")
-    if by not in ARRANGEMENTS:
-        help_ = did_you_mean(str(by), ARRANGEMENTS) or f"choose {', '.join(ARRANGEMENTS)}"
+    if by not in GROUPS:
+        help_ = did_you_mean(str(by), GROUPS) or f"choose {', '.join(GROUPS)}"
         raise FormulaError(f"unknown arrangement {by!r}", help=help_)
     if depth != 1 and by != "module":
         message = f"depth {depth} is only for arrangements by module, not by {by}"

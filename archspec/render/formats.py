@@ -44,7 +44,7 @@ def glyphs(formula: ClosedForm, own: Own = None, forms: Cases = ()) -> dict[str,
 
 
 def format_formula(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any] = ()) -> str:
-    """Return the formula, or some of its terms, in one of :data:`archspec.render.notation.FORMATS`."""
+    """Return the formula, or some of its terms, in one of :data:`archspec.tables.options.FORMATS`."""
     terms = terms or arrange_terms(formula)
     if form in LANGUAGES:
         return program(formula, form, [("", terms)])

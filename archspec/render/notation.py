@@ -15,9 +15,6 @@ from archspec.specs.files import NOTATION
 from archspec.specs.files import read as read_file
 from archspec.specs.library import shipped
 
-# Formats of formulas; `sql` is DuckDB's, `spark` Spark's.
-FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
-ENVIRONMENTS = ("align", "align*", "equation", "equation*")  # of LaTeX
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _NAME = r"\texttt"
 _ESCAPES = {

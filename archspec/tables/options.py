@@ -18,9 +18,9 @@ _MODEL = (
 )
 _TEXTS, _FIELDS, _NAMES = "Sequence[str]", "Mapping[str, Any] | None", "Mapping[str, str] | None"
 _SIZE = "str | float | None"
-_FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
-_GROUPS = ("repetition", "component", "module", "layer", "polynomial")
-_ENVIRONMENTS = ("align", "align*", "equation", "equation*")
+FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
+GROUPS = ("repetition", "component", "module", "layer", "polynomial")
+ENVIRONMENTS = ("align", "align*", "equation", "equation*")
 _QUANTITIES, _COSTS_OF_A_CALL = ", ".join(QUANTITIES), ", ".join(COSTS)
 
 # fmt: off
@@ -87,8 +87,8 @@ OPTIONS = (
            "replace a field, e.g. intermediate_size=4*hidden_size; several are replaced at once",
            ("formula", "sensitivity"), default=(), metavar="FIELD=EXPRESSION"),
     Option("format", "str", "output format; sql is DuckDB's dialect, spark is Spark's", ("formula",),
-           default="unicode", metavar="FORMAT", choices=_FORMATS, excludes=("json", "table"), where=COMMAND),
-    Option("by", "str", "group the terms", ("formula",), default="repetition", choices=_GROUPS,
+           default="unicode", metavar="FORMAT", choices=FORMATS, excludes=("json", "table"), where=COMMAND),
+    Option("by", "str", "group the terms", ("formula",), default="repetition", choices=GROUPS,
            excludes=("collect", "piecewise"), where=COMMAND),
     Option("collect", "str | None", "collect powers of a field", ("formula",), metavar="FIELD",
            excludes=("table", "piecewise"), where=COMMAND),
@@ -97,7 +97,7 @@ OPTIONS = (
            metavar="FIELDS", excludes=("piecewise", "table"), where=COMMAND, bare=""),
     Option("table", "str | None", "print a table of the parts: formula, value, share", ("formula",),
            choices=("latex", "markdown"), excludes=("json", "piecewise"), where=COMMAND),
-    Option("env", "str | None", "LaTeX environment", ("formula",), choices=_ENVIRONMENTS, where=COMMAND),
+    Option("env", "str | None", "LaTeX environment", ("formula",), choices=ENVIRONMENTS, where=COMMAND),
     Option("width", "float | None",
            "LaTeX line width in digits: 48 for one of two columns, 69 for an article (default)",
            ("formula",), metavar="N", where=COMMAND),

@@ -9,11 +9,12 @@ import sympy
 
 from archspec.errors import FormulaError
 from archspec.render.arrangements import Part
-from archspec.render.notation import ENVIRONMENTS, Glyph, escape
+from archspec.render.notation import Glyph, escape
 from archspec.render.order import place
 from archspec.render.terms import arrange_terms
 from archspec.render.tex.lines import ALIGNED, COLUMN, LEAST, break_lines, check_width, width
 from archspec.symbolic.closed_form import ClosedForm
+from archspec.tables.options import ENVIRONMENTS
 from archspec.tables.quantities import FORMULAS
 
 PAGE = 94  # the width of the text of a document
@@ -82,10 +83,7 @@ def left_side(formula: ClosedForm) -> str:
 
 
 def equations(formula: ClosedForm, parts: Sequence[Part], symbols: Symbols, layout: Layout) -> str:
-    r"""Return a formula, or the sum of its labelled parts and each part, in an environment or in `aligned`.
-
-    Errors: :class:`FormulaError` for an environment that is not in :data:`ENVIRONMENTS`, or an invalid width.
-    """
+    r"""Return a formula, or the sum of its labelled parts and each part, in an environment or `aligned`."""
     sides = [(left_side(formula), parts[0].terms)]
     if any(part.label for part in parts):
         letter = left_side(formula)[0]
