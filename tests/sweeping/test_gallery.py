@@ -17,7 +17,7 @@ from archspec.errors import SweepError
 from archspec.sweeping.axes import axis
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.pictures.panels import formatter, levels_of
-from archspec.sweeping.pictures.view import thin
+from archspec.sweeping.pictures.points import thin
 
 DOCS, LLAMA, MIXTRAL = Path(__file__).parents[2] / "docs", "LlamaForCausalLM", "MixtralForCausalLM"
 GALLERY = (DOCS / "gallery.md").read_text(encoding="utf-8")

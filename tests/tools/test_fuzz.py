@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import archspec
-from tools.fuzz import agreement
 from tools.fuzz.__main__ import main
 from tools.fuzz.lines import line, prepare
 from tools.fuzz.running import Outcome, problem_of, run
@@ -16,25 +14,6 @@ from tools.fuzz.running import Outcome, problem_of, run
 
 def test_random_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--lines", "60", "--alone", "30"]) == 0, capsys.readouterr().err
-
-
-def test_numbers_agree(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--agree", "10", "--seed", "2"]) == 0, capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", agreement.CHECKS)
-def test_numbers_of_a_known_class_are_compared(name: str) -> None:
-    compared, wrong = agreement.CHECKS[name]("LlamaForCausalLM", random.Random(3))
-    assert compared > 0 and not wrong
-
-
-@pytest.mark.parametrize("name", ["steps", "assumptions", "code", "sweep"])
-def test_a_wrong_number_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archspec.Model, "params", 7)
-    monkeypatch.setattr(archspec.Model, "count", lambda model, quantity: 7)
-    monkeypatch.setattr(agreement, "CODED", ("params",))
-    _, wrong = agreement.CHECKS[name]("LlamaForCausalLM", random.Random(3))
-    assert wrong
 
 
 def test_a_seed_gives_the_same_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """`python -m tools.fuzz --lines 1000 --seed 7` runs random command lines, and prints those that end badly.
 
-`--agree 200` compares numbers that must be equal instead, at random configs of random classes. The exit code
-is 1 if anything is wrong. `--only N` runs the Nth line of a seed.
+The exit code is 1 if a line ends badly. `--only N` runs the Nth line of a seed.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ import shlex
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from tools.fuzz.agreement import disagreements
 from tools.fuzz.lines import line, prepare
 from tools.fuzz.running import problem_of, run, run_alone
 
@@ -26,14 +24,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m tools.fuzz", description="Run random command lines.")
     parser.add_argument("--lines", type=int, default=1000, metavar="N", help="number of lines (1000)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the lines (0)")
-    parser.add_argument("--agree", type=int, default=0, metavar="N", help="compare numbers of N classes")
     parser.add_argument("--only", type=int, metavar="N", help="the Nth line alone")
     parser.add_argument("--alone", type=int, default=40, metavar="N", help="each Nth in a process, too (40)")
     args = parser.parse_args(arguments)
     os.environ["HF_HUB_OFFLINE"] = "1"
-    numbers = range(args.agree or args.lines) if args.only is None else [args.only]
-    if args.agree:
-        return compare(args.seed, numbers)
+    numbers = range(args.lines) if args.only is None else [args.only]
     ends, failures = Counter[str](), Counter[str]()
     for number in numbers:
         alone = args.only is not None or number % args.alone == args.alone - 1
@@ -75,19 +70,6 @@ def _inside(folder: str) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
-
-
-def compare(seed: int, numbers: Iterable[int]) -> int:
-    """Compare numbers, print those that disagree, and return the exit code."""
-    counts, wrong = Counter[str](), 0
-    for number in numbers:
-        name, (compared, messages) = disagreements(seed, number)
-        counts[name.split()[0]] += compared
-        wrong += len(messages)
-        for message in messages:
-            print(f"=== {number}: {name}: {message}", file=sys.stderr)
-    print(f"seed {seed}: {dict(counts)} numbers compared, {wrong} wrong")
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from archspec.sweeping.boxes import Array
-from archspec.sweeping.engine import Asked
-from archspec.sweeping.pictures.view import View, evaluate, most_of, nothing_to_draw, short, thin
+from archspec.sweeping.pictures.points import Picture, View, evaluate, nothing_to_draw, short, thinned
 from archspec.tables.quantities import FORMULAS
 
 FINE, LINES = 200, 5  # points of a line, and lines of a panel
@@ -21,22 +20,6 @@ _MARKED = 30  # lines with fewer points have markers
 _FRAME = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealpha": 0.9}
 _UNITS = {"bytes": "bytes", "cache_bytes": "bytes", **{name: one.unit for name, one in FORMULAS.items()}}
 Panel = Callable[[Any], None]
-
-
-class Picture(NamedTuple):
-    """The sweeps of a picture, over the same fields, around a point at which all have a count."""
-
-    sweeps: list[Asked]
-    names: list[str]
-    columns: list[str]
-    center: list[Any]
-    log_x: bool
-    log_y: bool
-
-    def is_shown(self, x: Array, y: Array) -> Array:
-        """Return which points have values, positive ones on logarithmic axes."""
-        shown: Array = ~np.isnan(x + y) & ((x > 0) | (not self.log_x)) & ((y > 0) | (not self.log_y))
-        return shown
 
 
 def unit_of(column: str) -> str:
@@ -135,11 +118,10 @@ def pareto(picture: Picture) -> Panel:
     """Draw the second column against the first, and the points that no other beats in both."""
     small, large = picture.columns[:2]
     axes = picture.sweeps[0].subject.axes
-    thinned = [thin(one, most_of(axes)) for one in axes]
-    several, clouds = len(picture.sweeps) > 1, []
-    sample = "" if all(map(lambda a, b: len(a.values) == len(b.values), axes, thinned)) else ", a sample"
+    few, several, clouds = thinned(axes), len(picture.sweeps) > 1, []
+    sample = "" if few == [*axes] else ", a sample"
     for name, sweep in zip(picture.names, picture.sweeps, strict=True):
-        found = evaluate(sweep, thinned, [small, large])
+        found = evaluate(sweep, few, [small, large])
         x, y = found[small].reshape(-1), found[large].reshape(-1)
         known = picture.is_shown(x, y)
         clouds.append((f"{name}: " if several else "", x[known], y[known]))

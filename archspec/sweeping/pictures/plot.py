@@ -19,8 +19,8 @@ from archspec.errors import SweepError
 from archspec.extras import required
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.files import refuse_existing, whole_file
-from archspec.sweeping.pictures.panels import FINE, Panel, Picture, contour, lines, pareto, unit_of
-from archspec.sweeping.pictures.view import View, center_of, names_of, nothing_to_draw
+from archspec.sweeping.pictures.panels import FINE, Panel, contour, lines, pareto, unit_of
+from archspec.sweeping.pictures.points import Picture, View, nothing_to_draw, picture_of
 
 KINDS = ("auto", "lines", "contour", "pareto")
 LOGS = ("", "x", "y", "xy")  # axes that are logarithmic
@@ -114,7 +114,7 @@ def _panels(sweeps: Sequence[Asked], kind: str, log: str) -> list[Panel]:
     first = sweeps[0]
     varied = [number for number, one in enumerate(first.subject.axes) if one.numeric and len(one.values) > 1]
     _check(sweeps, kind, len(varied))
-    picture = Picture(list(sweeps), names_of(sweeps), first.asked, center_of(sweeps), "x" in log, "y" in log)
+    picture = picture_of(sweeps, log)
     if kind == "pareto":
         return [pareto(picture)]
     spreads = {number: _spread(picture, number) for number in varied}

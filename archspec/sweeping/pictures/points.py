@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,12 @@ def thin(one: Axis, most: int, log: bool = False) -> Axis:
         places = np.append((np.round((places + first) / unit) * unit - first)[1:-1], [0, count - 1])
     chosen = np.unique(np.clip(places.round(), 0, count - 1).astype(int))
     return axis(one.name, [values[int(place)] for place in chosen])
+
+
+def thinned(axes: Sequence[Axis]) -> list[Axis]:
+    """Return axes with so many values each that their grid has a few thousand points."""
+    most = SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))
+    return [thin(one, max(2, int(most))) for one in axes]
 
 
 def evaluate(sweep: Asked, axes: Sequence[Axis], columns: Sequence[str]) -> dict[str, Array]:
@@ -88,45 +94,54 @@ class View:
         return np.array(self.axes[number].values, dtype=float)
 
 
-def center_of(sweeps: Sequence[Asked]) -> list[Any]:
-    """Return a value of each field at which every sweep has a count, as near as possible to the config's.
+class Picture(NamedTuple):
+    """The sweeps of a picture, over the same fields, around a point at which all have a count."""
+
+    sweeps: Sequence[Asked]
+    names: list[str]
+    columns: list[str]
+    center: list[Any]
+    log_x: bool
+    log_y: bool
+
+    def is_shown(self, x: Array, y: Array) -> Array:
+        """Return which points have values, positive ones on logarithmic axes."""
+        shown: Array = ~np.isnan(x + y) & ((x > 0) | (not self.log_x)) & ((y > 0) | (not self.log_y))
+        return shown
+
+
+def picture_of(sweeps: Sequence[Asked], log: str) -> Picture:
+    """Return a picture around the config's values, or around the point with a count that is nearest.
 
     Errors: :class:`SweepError` if no point has values.
     """
-    axes = sweeps[0].subject.axes
-    own = tuple(_own_place(sweeps[0], one) for one in axes)
-    if all(sweep.engine.region(own).keep for sweep in sweeps):
-        return [one.values[place] for one, place in zip(axes, own, strict=True)]
-    thinned = [thin(one, most_of(axes)) for one in axes]
-    columns = [evaluate(sweep, thinned, sweep.asked[:1])[sweep.asked[0]] for sweep in sweeps]
-    points = np.argwhere(~np.isnan(sum(columns)))
-    if not len(points):
-        raise nothing_to_draw()
-    shares = np.array(own) / [len(one.values) for one in axes]
-    distances = np.abs(points / np.array([len(one.values) for one in thinned]) - shares).sum(axis=1)
-    return [one.values[place] for one, place in zip(thinned, points[distances.argmin()], strict=True)]
+    axes, column = sweeps[0].subject.axes, sweeps[0].asked[0]
+    config = [_place_of_config(sweeps[0], one) for one in axes]
+    center = [one.values[place] for one, place in zip(axes, config, strict=True)]
+    if not all(sweep.engine.region(tuple(config)).keep for sweep in sweeps):
+        few = thinned(axes)
+        points = np.argwhere(~np.isnan(sum(evaluate(sweep, few, [column])[column] for sweep in sweeps)))
+        if not len(points):
+            raise nothing_to_draw()
+        shares = np.array(config) / [len(one.values) for one in axes]
+        distances = np.abs(points / np.array([len(one.values) for one in few]) - shares).sum(axis=1)
+        center = [one.values[place] for one, place in zip(few, points[distances.argmin()], strict=True)]
+    return Picture(sweeps, _names_of(sweeps), sweeps[0].asked, center, "x" in log, "y" in log)
 
 
-def most_of(axes: Sequence[Axis]) -> int:
-    """Return the number of values of each field that makes a grid of a few thousand points."""
-    return max(2, int(SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))))
-
-
-def _own_place(sweep: Asked, one: Axis) -> int:
-    """Return the position of the config's own value if the grid has it, else the middle one."""
+def _place_of_config(sweep: Asked, one: Axis) -> int:
+    """Return the position of the config's value if the grid has it, else the middle one."""
     try:
-        scope, leaf = owner(
-            load(sweep.subject.config, sweep.architecture, specs=sweep.subject.library).scope, one.name
-        )
+        model = load(sweep.subject.config, sweep.architecture, specs=sweep.subject.library)
+        scope, leaf = owner(model.scope, one.name)
         return one.values.index(scope.get(leaf))
     except (ArchspecError, AttributeError, KeyError, ValueError):
         return len(one.values) // 2
 
 
-def names_of(sweeps: Sequence[Asked]) -> list[str]:
+def _names_of(sweeps: Sequence[Asked]) -> list[str]:
     """Return the classes of some sweeps, with the names of their configs if a class has several."""
-    classes = [sweep.architecture for sweep in sweeps]
-    names: list[str] = []
+    classes, names = [sweep.architecture for sweep in sweeps], list[str]()
     for sweep, name in zip(sweeps, classes, strict=True):
         if classes.count(name) > 1:
             path = sweep.subject.config.origin.name.removesuffix(".json").removesuffix(f"{os.sep}config")
