@@ -39,18 +39,14 @@ def main(arguments: list[str] | None = None) -> int:
     lint = verbs.add_parser("lint", help="lint spec files, and print problems as annotations")
     lint.add_argument("files", nargs="+", metavar="FILE", help="spec files, or directories of them")
     diff = verbs.add_parser("diff", help="report how parameter counts of configs change since a commit")
-    diff.add_argument(
-        "patterns", nargs="+", metavar="PATTERN", help="configs, as git's glob: '**/config.json'"
-    )
+    diff.add_argument("patterns", nargs="+", metavar="PATTERN", help="globs of git: '**/config.json'")
     diff.add_argument("--base", required=True, metavar="COMMIT", help="the commit to compare with")
     diff.add_argument("--report", required=True, metavar="FILE", help="the Markdown file to write")
     args = parser.parse_args(arguments)
     try:
-        return (
-            lint_files(args.files)
-            if args.verb == "lint"
-            else compare_configs(args.base, args.patterns, args.report)
-        )
+        if args.verb == "lint":
+            return lint_files(args.files)
+        return compare_configs(args.base, args.patterns, args.report)
     except archspec.ArchspecError as error:
         print(f"::error::{_in_command(str(error))}")
         return 2
@@ -93,17 +89,13 @@ def compare_configs(base: str, patterns: list[str], report: str) -> int:
     changed = any(_params(one.before) != _params(one.after) for one in configs)
     text = report_text(configs)
     Path(report).write_text(text, encoding="utf-8")
-    _append("GITHUB_STEP_SUMMARY", text)
-    _append("GITHUB_OUTPUT", f"changed={str(changed).lower()}\nreport={report}")
+    output = f"changed={str(changed).lower()}\nreport={report}"
+    for variable, lines in {"GITHUB_STEP_SUMMARY": text, "GITHUB_OUTPUT": output}.items():
+        if path := os.environ.get(variable):  # a file that the runner reads
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(f"{lines}\n")
     print(f"configs that differ from {base}: {len(configs)}; a change of parameters: {changed}")
     return 0
-
-
-def _append(variable: str, text: str) -> None:
-    """Append lines to a file that the runner reads."""
-    if path := os.environ.get(variable):
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(f"{text}\n")
 
 
 def changes(base: str, patterns: list[str]) -> list[Config]:
@@ -113,16 +105,15 @@ def changes(base: str, patterns: list[str]) -> list[Config]:
     globs = [f":(glob){pattern}" for pattern in patterns]
     names = _git("diff", "--name-only", "--no-renames", "-z", base, "HEAD", "--", *globs)
     if names is None:
-        raise archspec.ArchspecError(
-            f"{base} is not a commit in this checkout", help="check out with fetch-depth: 0"
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        return [_config(base, name, Path(folder)) for name in names.split("\0") if name]
-
-
-def _config(base: str, name: str, folder: Path) -> Config:
-    """Return a config at both commits."""
-    return Config(name, *(_side(commit, name, folder) for commit in (base, "HEAD")))
+        message = f"{base} is not a commit in this checkout"
+        raise archspec.ArchspecError(message, help="check out with fetch-depth: 0")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        return [
+            Config(one, _side(base, one, folder), _side("HEAD", one, folder))
+            for one in names.split("\0")
+            if one
+        ]
 
 
 def _side(commit: str, name: str, folder: Path) -> archspec.Model | str | None:
@@ -132,13 +123,9 @@ def _side(commit: str, name: str, folder: Path) -> archspec.Model | str | None:
         return None
     if entry.startswith(LINK):
         return "this is a symbolic link, which is not followed"
-    text = _git("cat-file", "blob", f"{commit}:{name}")
-    return "this is not a file" if text is None else _model(text, folder)
-
-
-def _model(text: str, folder: Path) -> archspec.Model | str:
-    """Return the model of a config's text, or the error message."""
-    path = folder / "config.json"
+    text, path = _git("cat-file", "blob", f"{commit}:{name}"), folder / "config.json"
+    if text is None:
+        return "this is not a file"
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
     try:
         model = archspec.load(path)
@@ -176,15 +163,10 @@ def report_text(configs: list[Config]) -> str:
 def _row(one: Config) -> str:
     models = [side for side in (one.before, one.after) if isinstance(side, archspec.Model)]
     architectures = " → ".join(dict.fromkeys(model.architecture for model in models))
-    before, after = _params(one.before), _params(one.after)
-    change = "" if before is None or after is None else _change(before, after)
+    before, after, change = _params(one.before), _params(one.after), ""
+    if before is not None and after is not None:
+        change = signed(after - before) + (f" ({(after - before) / before:+.2%})" if before else "")
     return f"| {_escape(one.name)} | {architectures} | {_cell(one.before)} | {_cell(one.after)} | {change} |"
-
-
-def _change(before: int, after: int) -> str:
-    return (
-        f"{signed(after - before)} ({(after - before) / before:+.2%})" if before else signed(after - before)
-    )
 
 
 def _cell(side: archspec.Model | str | None) -> str:

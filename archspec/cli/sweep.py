@@ -69,8 +69,7 @@ def _print(args: Values, grid: Sweep) -> None:
         help_ = f"print 0 to {_MOST_SHOWN:,} rows; --out FILE writes all"
         raise SweepError(f"--rows {args.rows} is out of range", help=help_)
     if args.json:
-        if not args.yes:
-            check_size(grid.points)
+        check_size(grid.points, args.yes)
         with progress("sweeping") as show:
             write_lines(grid.batches(None if sys.stdout.isatty() else show), sys.stdout)
         _say([*grid.remarks(), *grid.notes])

@@ -84,13 +84,8 @@ class Box(NamedTuple):
 def boxes(grid: Grid, size: int = BOX) -> Iterator[Box]:
     """Yield the grid in boxes, in its order."""
     height, width = grid.shape
-    down, across = _slab(height, max(1, size // width)), _slab(width, size)
+    down, across = max(1, size // width), min(width, size)
     for row in range(0, height, down):
         for column in range(0, width, across):
             rows = range(row, min(row + down, height))
             yield Box(grid, rows, range(column, min(column + across, width)))
-
-
-def _slab(length: int, most: int) -> int:
-    """Return a length of about equal parts, each of at most some positions."""
-    return -(-length // -(-length // most))

@@ -21,23 +21,22 @@ _FORMULA = re.compile(r"[\x00-\x20\s\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")  # th
 Batches = Iterable[Any]  # of Arrow records
 
 
-def check_size(points: int, path: str | None = None, columns: int = 0) -> None:
-    """Check a sweep before it starts. Errors: :class:`SweepError` for too many points, or too little disk.
+def check_size(points: int, yes: bool = False, path: str | None = None, columns: int = 0) -> None:
+    """Check a sweep before it starts, unless ``yes``.
+
+    Errors: :class:`SweepError` for too many points, or too little disk.
 
     >>> check_size(10**10)
     Traceback (most recent call last):
     archspec.errors.SweepError: a grid of 10,000,000,000 points is large
     help: --yes (yes=True) goes ahead; larger steps make fewer points
     """
-    help_ = "--yes (yes=True) goes ahead; larger steps make fewer points"
-    if points > MANY:
+    help_, size = "--yes (yes=True) goes ahead; larger steps make fewer points", points * columns * _CELL
+    if points > MANY and not yes:
         raise SweepError(f"a grid of {points:,} points is large", help=help_)
-    folder = os.path.dirname(os.path.abspath(path)) if path is not None else ""
-    if os.path.isdir(folder) and (size := points * columns * _CELL) > (
-        free := shutil.disk_usage(folder).free
-    ):
-        message = f"{path} can take {size:,} bytes, but {free:,} are free"
-        raise SweepError(message, help=help_)
+    folder = os.path.dirname(os.path.abspath(path)) if path is not None and not yes else ""
+    if os.path.isdir(folder) and size > (free := shutil.disk_usage(folder).free):
+        raise SweepError(f"{path} can take {size:,} bytes, but {free:,} are free", help=help_)
 
 
 def refuse_existing(path: str, overwrite: bool) -> None:

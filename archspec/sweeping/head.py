@@ -1,8 +1,8 @@
-"""The first rows of a sweep as a report, and the notes on the points without a row."""
+"""The first rows of a sweep as a report, and its notes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -24,7 +24,6 @@ class Head(NamedTuple):
     remarks: Sequence[str]
 
     def table(self) -> Table:
-        """Return the rows as they are printed."""
         rows = [[_cell(value) for value in row.values()] for row in self.rows]
         return Table("|".join(f">{name}" for name in self.names), rows)
 
@@ -51,26 +50,7 @@ def notes_of(engine: Engine) -> Iterator[str]:
         yield from subject.costs.excess_notes(dict(zip(names, map(subject.model, points), strict=True)))
 
 
-def remarks(points: int, looked: int, filtered: int, refused: Mapping[str, int]) -> Iterator[str]:
-    """Yield how many of the points that were evaluated have no row, and why.
-
-    >>> list(remarks(100, 50, 3, {"hidden_size: no": 7}))
-    ['3 of the first 50 points are excluded by --where', \
-'7 of the first 50 points are refused; most common reason: hidden_size: no']
-    """
-    of = f"the first {looked:,}" if looked < points else f"{points:,}"
-    if filtered:
-        yield f"{filtered:,} of {of} points are excluded by --where"
-    if total := sum(refused.values()):
-        reason = max(refused, key=lambda text: refused[text])
-        yield f"{total:,} of {of} points are refused; most common reason: {reason}"
-
-
 def _cell(value: Any) -> str:
-    """
-    >>> _cell(124439808), _cell(0.15508216), _cell(None)
-    ('124,439,808', '0.155082', 'None')
-    """
     if type(value) in (int, Decimal):
         return f"{value:,}"
     return f"{value:.6g}" if type(value) is float else str(value)

@@ -20,7 +20,7 @@ from archspec.sweeping.axes import Columns, axes_of, named_columns
 from archspec.sweeping.costs import check_used
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import MANY, check_size, format_of, refuse_existing, whole_file, write
-from archspec.sweeping.head import Head, notes_of, remarks
+from archspec.sweeping.head import Head, notes_of
 from archspec.sweeping.subject import Subject
 from archspec.sweeping.table import DTYPES, Table, as_array
 from archspec.tables.axes import lengths_in
@@ -70,8 +70,8 @@ class Sweep(Report):
     def batches(self, progress: Progress | None = None) -> Iterator[Any]:
         """Yield Arrow record batches in the order of the grid; the field given last varies fastest.
 
-        ``progress`` is called with the number of evaluated points and that of all. Errors:
-        :class:`SweepError` if every point is refused, with the first reason.
+        ``progress`` takes the number of evaluated points and that of all. Errors: :class:`SweepError`, with
+        the first reason, if every point is refused.
         """
         return (batch for batch, _ in self._batches(progress) if batch.num_rows)
 
@@ -92,8 +92,7 @@ class Sweep(Report):
 
     def to_arrow(self, yes: bool = False) -> Any:
         """Return all rows as a pyarrow.Table. Errors: :class:`SweepError` for a large grid."""
-        if not yes:
-            check_size(self.points)
+        check_size(self.points, yes)
         return required("pyarrow").Table.from_batches(list(self.batches()), self.schema)
 
     def to_pandas(self, yes: bool = False) -> Any:
@@ -111,17 +110,14 @@ class Sweep(Report):
 
     __iter__ = rows
 
+    def __len__(self) -> int:
+        """Number of rows, which takes a pass over the grid. Errors: :class:`SweepError` for a large grid."""
+        check_size(self.points)
+        return self._length
+
     @cached_property
     def _length(self) -> int:
-        check_size(self.points)
         return sum(batch.num_rows for batch in self.batches())
-
-    def __len__(self) -> int:
-        """Number of rows, which takes a pass over the grid; :attr:`points` takes no time.
-
-        Errors: :class:`SweepError` for a large grid.
-        """
-        return self._length
 
     def __bool__(self) -> bool:
         return True
@@ -152,7 +148,13 @@ class Sweep(Report):
     @checked
     def remarks(self, looked: int | None = None) -> list[str]:
         """Return how many points have no row, and why: of all points, or of the first ``looked``."""
-        return list(remarks(self.points, looked or self.points, self.filtered, self.refused))
+        of, found = f"the first {looked:,}" if looked and looked < self.points else f"{self.points:,}", []
+        if self.filtered:
+            found.append(f"{self.filtered:,} of {of} points are excluded by --where")
+        if total := self.engine.refused.total():
+            [(reason, _)] = self.engine.refused.most_common(1)
+            found.append(f"{total:,} of {of} points are refused; most common reason: {reason}")
+        return found
 
     @property
     def notes(self) -> list[str]:
@@ -164,12 +166,9 @@ class Sweep(Report):
         """Return a column as an array with a dimension for each swept field: of int64, float64 or bool.
 
         Texts, integers beyond 64 bits, and columns with nulls are arrays of objects; in floats null is NaN.
-
-        Errors: :class:`SweepError` if a point has no value, for an unknown column, and for a large grid,
-        unless ``yes``.
+        Errors: :class:`SweepError` for points without a row, and those of :meth:`to_arrow`.
         """
-        if not yes:
-            check_size(self.points)
+        check_size(self.points, yes)
         columns = list(self.subject.columns)
         if column not in columns:
             message = f"{column} is not a column of this sweep"
@@ -195,8 +194,7 @@ class Sweep(Report):
         """
         ending, swept = format_of(path), [axis.name for axis in self.subject.axes]
         refuse_existing(path, overwrite)
-        if not yes:
-            check_size(self.points, path, len(swept) + len(self.subject.columns))
+        check_size(self.points, yes, path, len(swept) + len(self.subject.columns))
         with whole_file(path, overwrite) as target:
             return write(self.batches(progress), self.schema, swept, target, ending, csv_safe)
 
@@ -234,8 +232,7 @@ class Sweep(Report):
 
     def as_json(self, yes: bool = False) -> list[dict[str, Any]]:
         """Return all rows as plain data; the verb prints one per line. Errors: those of :meth:`to_arrow`."""
-        if not yes:
-            check_size(self.points)
+        check_size(self.points, yes)
         return [
             {name: int(value) if type(value) is Decimal else value for name, value in row.items()}
             for row in self.rows()

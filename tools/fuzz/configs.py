@@ -27,10 +27,7 @@ QUANTIZATIONS: tuple[tuple[str, dict[str, Any]], ...] = (  # a key of a config, 
     ("quantization_config", {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm"}),
     ("quantization_config", {"quant_method": "fp8", "weight_block_size": [128, 128]}),
     ("quantization_config", {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}),
-    (
-        "quantization_config",
-        {"quant_method": "modelopt", "quant_algo": "NVFP4", "exclude_modules": ["lm_head"]},
-    ),
+    ("quantization_config", {"quant_method": "modelopt", "quant_algo": "NVFP4", "exclude_modules": ["head"]}),
     ("quantization_config", {"quant_method": "compressed-tensors", **_GROUPS}),
     ("quantization", {"bits": 4, "group_size": 64}),
 )

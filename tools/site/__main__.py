@@ -1,18 +1,15 @@
 """`python -m tools.site` writes the documentation to site/, and fails for a link to a missing page.
 
-`--within MODEL_TYPE ...` writes the pages of these architectures only. The order of the pages is in
-zensical.toml next to this file.
+The order of the pages is in zensical.toml next to this file.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -79,43 +76,28 @@ def for_site(text: str) -> str:
     return "\n".join(lines) + ("\n" if text.endswith("\n") else "")
 
 
-def write_architectures(folder: Path, only: Iterable[str] = ()) -> None:
+def write_architectures(folder: Path) -> None:
     """Write a page for each model type, and the one that lists them."""
     folder.mkdir()
-    supported = archspec.catalogue().model_types
-    names = sorted(set(only) or supported)
-    found = checkpoints()
+    supported, found = archspec.catalogue().model_types, checkpoints()
+    names = sorted(supported)
     written = partial(page, browser=BROWSER.is_dir())
     with ProcessPoolExecutor() as pool:
-        pages = pool.map(
-            written, names, [supported[name] for name in names], [found.get(name, []) for name in names]
-        )
-        for name, text in zip(names, pages, strict=True):
+        classes, rows = [supported[name] for name in names], [found.get(name, []) for name in names]
+        for name, text in zip(names, pool.map(written, names, classes, rows), strict=True):
             (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    head = [
-        "# Architectures",
-        "",
-        f"{len(names)} model types.",
-        "",
-        "| model type | classes |",
-        "| --- | --- |",
-    ]
-    rows = [f"| [{name}]({name}.md) | {' '.join(f'`{one}`' for one in supported[name])} |" for name in names]
-    (folder / "index.md").write_text("\n".join([*head, *rows, ""]), encoding="utf-8")
+    head = f"# Architectures\n\n{len(names)} model types.\n\n| model type | classes |\n| --- | --- |"
+    lines = [f"| [{name}]({name}.md) | {' '.join(f'`{one}`' for one in supported[name])} |" for name in names]
+    (folder / "index.md").write_text("\n".join([head, *lines, ""]), encoding="utf-8")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.site", description=__doc__)
-    parser.add_argument("--within", nargs="+", default=[], metavar="MODEL_TYPE")
-    within = parser.parse_args(arguments).within
-    if unknown := set(within) - archspec.catalogue().model_types.keys():
-        parser.error(f"unknown model type: {', '.join(sorted(unknown))}")
+def main() -> int:
     if shutil.which("zensical") is None:
-        parser.error('zensical is not installed: pip install -e ".[docs]"')
+        sys.exit('zensical is not installed: pip install -e ".[docs]"')
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         stage(folder)
-        write_architectures(folder / "docs" / "architectures", within)
+        write_architectures(folder / "docs" / "architectures")
         if subprocess.run(["zensical", "build", "--strict"], cwd=folder, check=False).returncode:
             return 1
         shutil.rmtree(SITE, ignore_errors=True)
