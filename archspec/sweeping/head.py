@@ -24,6 +24,7 @@ class Head(NamedTuple):
     remarks: Sequence[str]
 
     def table(self) -> Table:
+        """Return the rows as they are printed."""
         rows = [[_cell(value) for value in row.values()] for row in self.rows]
         return Table("|".join(f">{name}" for name in self.names), rows)
 

@@ -11,43 +11,30 @@ import pytest
 import archspec
 
 LLAMA = "LlamaForCausalLM"
-SQL: list[tuple[str, str, dict[str, Any]]] = [
+SQL: list[tuple[str, dict[str, Any]]] = [  # a class with its fields, and other options
     (
-        LLAMA,
-        "hidden_size=2048:4096:1024,num_hidden_layers=16,32",
+        f"{LLAMA} hidden_size=2048:4096:1024,num_hidden_layers=16,32",
         {"tie": {"intermediate_size": "int(8 * hidden_size / 3)"}},
     ),
     (
-        LLAMA,
-        "hidden_size=100:4096:7,num_attention_heads=0:8",
+        f"{LLAMA} hidden_size=100:4096:7,num_attention_heads=0:8",  # with a division by 0
         {"columns": ["params", "head_dim", "hidden_size / 7"]},
     ),
-    ("T5ForConditionalGeneration", "num_layers=1:6,d_model=64:512:64,feed_forward_proj=relu,gated-gelu", {}),
-    ("JambaForCausalLM", "num_hidden_layers=2:20,attn_layer_offset=0:7,expert_layer_period=1:3", {}),
+    ("T5ForConditionalGeneration num_layers=1:6,d_model=64:512:64,feed_forward_proj=relu,gated-gelu", {}),
+    ("JambaForCausalLM num_hidden_layers=2:20,attn_layer_offset=0:7,expert_layer_period=1:3", {}),
     (
-        LLAMA,
-        "hidden_size=64:640:64,num_hidden_layers=1:4",
+        f"{LLAMA} hidden_size=64:640:64,num_hidden_layers=1:4",
         {"columns": {"few": "min(params, 10**7, 9 * hidden_size)", "many": "max(hidden_size, 300)"}},
     ),
+    ("Exaone4ForCausalLM num_hidden_layers=2:20,hidden_size=64:256:64", {"columns": "params,layer_types"}),
     (
-        "Exaone4ForCausalLM",
-        "num_hidden_layers=2:20,hidden_size=64:256:64",
-        {"columns": ["params", "layer_types"]},
+        "MixtralForCausalLM num_local_experts=1:16,num_experts_per_tok=1:20",
+        {"columns": "active_params", "where": "params < 4e10"},
     ),
+    ("BertModel hidden_size=600000000:1200000000:300000000,num_hidden_layers=6,12", {"wide": True}),
+    ("GPT2LMHeadModel n_embd=120:240:12,tie_word_embeddings=true,false", {"columns": "params,n_head"}),
     (
-        "MixtralForCausalLM",
-        "num_local_experts=1:16,num_experts_per_tok=1:20",
-        {"columns": ["active_params"], "where": "params < 4e10"},
-    ),
-    ("BertModel", "hidden_size=600000000:1200000000:300000000,num_hidden_layers=6,12", {"wide": True}),
-    (
-        "GPT2LMHeadModel",
-        "n_embd=120:240:12,tie_word_embeddings=true,false",
-        {"columns": ["params", "n_head"]},
-    ),
-    (
-        LLAMA,
-        "hidden_size=64:640:64,head_dim=null,32,64",
+        f"{LLAMA} hidden_size=64:640:64,head_dim=null,32,64",
         {"columns": ["round(params / 7)", "(hidden_size - 200) // 3"]},
     ),
 ]
@@ -60,11 +47,11 @@ def plain(rows: list[dict[str, Any]]) -> list[tuple[tuple[str, Any], ...]]:
     return sorted((tuple((name, exact(value)) for name, value in row.items()) for row in rows), key=str)
 
 
-@pytest.mark.parametrize(("architecture", "fields", "options"), SQL)
-def test_the_query_gives_the_rows(architecture: str, fields: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("model", "options"), SQL)
+def test_the_query_gives_the_rows(model: str, options: dict[str, Any]) -> None:
     import duckdb
 
-    grid = archspec.sweep(architecture, fields, **options)
+    grid = archspec.sweep(*model.split(), **options)
     wanted = plain(list(grid.rows()))
     assert plain(duckdb.sql(grid.sql()).to_arrow_table().to_pylist()) == wanted and wanted
 
@@ -110,10 +97,10 @@ def test_the_query_of_spark_over_a_table(spark: Any, ansi: str) -> None:
 @pytest.mark.parametrize("ansi", ["true", "false"], ids=["ansi", "lenient"])
 def test_spark_gives_the_rows(spark: Any, ansi: str) -> None:
     spark.conf.set("spark.sql.ansi.enabled", ansi)
-    for architecture, fields, options in SQL if ansi == "true" else SQL[1::4]:  # with a division by 0
-        grid = archspec.sweep(architecture, fields, **options)
+    for model, options in SQL if ansi == "true" else SQL[1::4]:
+        grid = archspec.sweep(*model.split(), **options)
         found = plain([row.asDict() for row in spark.sql(grid.sql("spark")).collect()])
-        assert found == plain(list(grid.rows())), (architecture, fields)
+        assert found == plain(list(grid.rows())), model
 
 
 PARTITIONED = archspec.sweep(LLAMA, ["hidden_size=64:2048:32", "num_hidden_layers=1:8"])
