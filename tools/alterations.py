@@ -34,7 +34,7 @@ Edit = tuple[int, int, str]  # a slice of a text, and the text that replaces it
 
 
 class Alteration(NamedTuple):
-    """The altered text of a file, the lines of which one is to be named, and what was changed."""
+    """The altered text of a file, the lines of which one has to be named, and a description."""
 
     path: str
     text: str

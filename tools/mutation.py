@@ -1,4 +1,4 @@
-"""`python -m tools.mutation bert` alters each line of a spec once, and prints what verification misses.
+"""`python -m tools.mutation bert` alters each line of a spec once, and prints those that verification misses.
 
 Verification must find each alteration, and name its line. The answers of transformers are those to the
 configs that `archspec verify` tries for the unaltered spec; altered specs are compared with them. The exit
@@ -48,7 +48,7 @@ _AXES = (
 
 
 class Result(NamedTuple):
-    """An alteration and what verification says of it.
+    """An alteration and the verdict of verification.
 
     ``of no tensor``: what changed is the shape of a tied tensor, the name of a class, or costs.
     """

@@ -26,7 +26,7 @@ _Products = list[tuple[Atom | Poly, Poly]]
 
 
 class Evaluator:
-    """Evaluates the expressions of one space over the boxes of one grid."""
+    """Evaluates the expressions of one space over boxes."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -55,13 +55,17 @@ class Evaluator:
         """
         if (constant := poly.constant) is not None:
             return constant
-        if poly.number not in self._wide:
-            self._wide[poly.number] = self.space.magnitude(poly) > MAX_INT
-        wide = wide or self._wide[poly.number]
+        wide = wide or self._is_wide(poly)
         rows, columns = box.sides(poly.axes)
         if not wide and len(rows or (0,)) == box.shape[0] and len(columns or (0,)) == box.shape[1]:
             return self._sum(poly, box, False, np.empty(box.shape, np.int64) if out is None else out)
         return self._keep((poly.number, wide), poly, box, lambda: self._sum(poly, box, wide, None))
+
+    def _is_wide(self, poly: Poly) -> bool:
+        """Return True if a step of the evaluation can overflow 64 bits somewhere on the grid."""
+        if poly.number not in self._wide:
+            self._wide[poly.number] = self.space.magnitude(poly) > MAX_INT
+        return self._wide[poly.number]
 
     def _sum(self, poly: Poly, box: Box, wide: bool, out: Array | None) -> Any:
         def step(ufunc: Any, left: Any, right: Any, out: Array | None) -> Any:
@@ -136,7 +140,7 @@ class Evaluator:
             return np.searchsorted(np.array(atom.args[1]), self.poly(atom.args[0], box)).astype(np.int64)
         if atom.op in _ROUNDED:
             return _ROUNDED[atom.op](self._real(atom.args[0], box)).astype(np.int64)
-        wide = any(self.space.magnitude(arg) > MAX_INT for arg in atom.args)
+        wide = any(map(self._is_wide, atom.args))
         values = [self.poly(arg, box, wide) for arg in atom.args]
         if wide and atom.op in ("//", "%") and isinstance(values[1], np.ndarray):
             outside = values[1] == 0  # Python's integers raise outside the region
@@ -153,7 +157,7 @@ class Evaluator:
 
     def _keep(self, name: Any, node: Any, box: Box, make: Callable[[], Any]) -> Any:
         """Return a value that is made once for all boxes with the same values of its axes."""
-        key = (name, box.sides(node.axes))
+        key = (name, box.grid, box.sides(node.axes))
         if key not in self._kept:
             found = make()
             self._kept_numbers += np.size(found)

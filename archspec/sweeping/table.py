@@ -1,7 +1,7 @@
 """The rows of a sweep as Arrow record batches: the swept fields, the tied fields, and the columns.
 
 The type of a column is fixed before the first row. It holds all values of a grid of up to 262,144 points; in
-a larger one it holds those at the corners and at some random points, and a later value that does not fit is
+a larger one it holds those of the first box and at some random points, and a later value that does not fit is
 an error.
 """
 
@@ -110,7 +110,7 @@ def _kind(value: Any) -> str:
 
 
 def _explored(engine: Engine) -> Iterator[Region]:
-    """Yield the regions of the grid's first box, and in a larger grid those of its ends and random points.
+    """Yield the regions of the grid's first box, and in a larger grid those of its last and of random points.
 
     If all of them are refused, yield the first region of the grid with a count, too.
     """

@@ -1,4 +1,4 @@
-"""Where the page and the site are served from: what the workflow and the Space name is there."""
+"""The workflow and the Space that serve the page and the site name existing files."""
 
 from __future__ import annotations
 

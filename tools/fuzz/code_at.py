@@ -119,7 +119,7 @@ def _unchecked(model: archspec.Model, changed: dict[str, Any]) -> Scope:
 
 
 def _lengths(formula: archspec.Formula, lengths: dict[str, int], chance: random.Random) -> dict[str, int]:
-    """Return the lengths of another call; a training step has no past."""
+    """Return the lengths of another call; a training step is without past."""
     found = {name: chance.choice((value, value, value, *_LENGTHS[name])) for name, value in lengths.items()}
     found = {name: value if lengths[name] or name == "past" else 0 for name, value in found.items()}
     is_step = formula.quantity == "training_flops"

@@ -24,7 +24,7 @@ from archspec.sweeping.pictures.points import Picture, View, nothing_to_draw, pi
 
 KINDS = ("auto", "lines", "contour", "pareto")
 LOGS = ("", "x", "y", "xy")  # axes that are logarithmic
-# formats, and what metadata they leave out, so that files are the same every time
+# The metadata that each format leaves out, so that files are the same every time
 _METADATA = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date", ".html": "Date"}
 _STYLE = {
     "font.size": 10,
