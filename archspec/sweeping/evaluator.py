@@ -32,6 +32,7 @@ class Evaluator:
         self.space = space
         self._kept: dict[Any, Any] = {}
         self._kept_numbers = 0
+        self._scratch: Array = np.empty(0, np.int64)
         self._plans: dict[int, _Products] = {}
         self._wide: dict[int, bool] = {}
 
@@ -72,17 +73,24 @@ class Evaluator:
             fills = out is not None and np.broadcast_shapes(np.shape(left), np.shape(right)) == out.shape
             return ufunc(left, right, out=out) if fills else ufunc(left, right)
 
-        total = None
+        total: Any = None
         for factor, inner in self._products(poly, box):
-            free = out if total is None else None  # later, it has the total
+            free = out if total is None else self._scratch_like(out)  # later, out has the total
             if isinstance(factor, Atom):
                 term = self._atom(factor, box).astype(object if wide else np.int64, copy=False)
             else:
                 term = self.poly(factor, box, wide)
             if inner.constant != 1:
-                term = step(np.multiply, self.poly(inner, box, wide, free), term, free)
+                value = self.poly(inner, box, wide, out if total is None else None)
+                term = step(np.multiply, value, term, free)
             total = term if total is None else step(np.add, total, term, out)
         return total
+
+    def _scratch_like(self, out: Array | None) -> Array | None:
+        """Return an array for a term, which is used again: a new one for each box costs as much as a sum."""
+        if out is not None and out.shape != self._scratch.shape:
+            self._scratch = np.empty(out.shape, np.int64)
+        return None if out is None else self._scratch
 
     def _products(self, poly: Poly, box: Box) -> _Products:
         """Return products whose sum is the polynomial, few of which are of arrays that fill a box."""
