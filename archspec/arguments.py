@@ -1,4 +1,4 @@
-"""Checks of what callers pass to public functions: a wrong type is an error that names what is accepted.
+"""Checks of the arguments of public functions: a wrong type is an error that names the accepted ones.
 
 The accepted types are those of the annotations, which are read as texts: nothing is imported for a check.
 """

@@ -32,7 +32,7 @@ def table(
 ) -> None:
     """Print rows under columns; a column that starts with `>` is aligned to the right.
 
-    On a terminal names continue on the next line where a row is too wide. A pipe gets no title, caption or
+    On a terminal names continue on the next line if a row is too wide. A pipe gets no title, caption or
     rule, and with `header=False` no names of columns.
     """
     listed = [[printable(cell) for cell in row] for row in rows]

@@ -106,7 +106,7 @@ def _layout(args: Values) -> Layout | None:
 def _explain(
     formula: Formula, parts: list[Part], left: Leading | None, format: str, own: dict[str, Glyph]
 ) -> None:
-    """Print the formula, the values of its symbols, and notes on what it relies on."""
+    """Print the formula, the values of its symbols, and its conditions."""
     equals = "=" if left is None else "≈"
     for part in parts:
         name = part.label or f"{formula.quantity_name} of {formula.architecture}"

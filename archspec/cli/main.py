@@ -6,7 +6,6 @@ that cannot be written, 70 a bug of archspec, 130 interrupted, 141 the reader of
 
 from __future__ import annotations
 
-import codecs
 import gc
 import os
 import sys
@@ -18,10 +17,7 @@ from archspec.errors import ArchspecError, did_you_mean
 from archspec.tables.verbs import VERBS
 from archspec.typing_light import NoReturn
 
-_REPLACED = ("strict", "surrogateescape", "backslashreplace")  # Python's error handlers of encodings
-_POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-_ASCII = dict(zip("·−–—‘’“”\u00a0⁰¹²³⁴⁵⁶⁷⁸⁹", "*---''\"\" 0123456789", strict=True))
-_ASCII |= {"×": "x", "…": "...", "≈": "~", "≥": ">=", "≤": "<=", "→": "->", "─": "-"}
+_REPLACED = ("strict", "surrogateescape")  # Python's error handlers of encodings
 _OPTIONS = {
     "--version": "print the versions of archspec and of transformers that the specs match",
     "--print-completion SHELL": "print a completion script for bash, zsh or fish",
@@ -144,25 +140,13 @@ Exit codes: 0 done, 1 a difference was found, 2 bad input."""
 
 
 def _prepare_outputs() -> None:
-    """Replace a closed output by the null device, and characters that an output's encoding lacks."""
-    codecs.register_error("archspec", _replacement)
+    """Replace a closed output by the null device; escape characters that an output's encoding lacks."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # until the process ends
         stream = getattr(sys, name)
         if getattr(stream, "errors", "") in _REPLACED and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="archspec")
-
-
-def _replacement(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return ASCII for a sign or a power, else an escape."""
-    assert isinstance(error, UnicodeEncodeError)
-    text, start = error.object, error.start
-    if text[start] not in _ASCII:
-        error.end = start + 1
-        return codecs.backslashreplace_errors(error)
-    is_power = text[start] in _POWERS and text[start - 1 : start] not in {*_POWERS}
-    return "^" * is_power + _ASCII[text[start]], start + 1
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _interrupted() -> int:

@@ -74,7 +74,7 @@ def _listed(what: str, keys: list[Key], notes: dict[str, str]) -> Iterator[str]:
 
 
 def draft_classes(new: list[Key], output: str) -> dict[str, str]:
-    """Return, for each model type, the path of its draft or the reason that there is none."""
+    """Return, for each model type, the path of its draft, or the reason for its absence."""
     from archspec.deriving import draft, find
 
     found: dict[str, str] = {}

@@ -136,7 +136,7 @@ class _Chooser:
         return Choice(model_type, name, self.config, (assumed,) if len(spec.architectures) > 1 else ())
 
     def of_another_type(self, spec: Spec) -> Choice:
-        """For a class that its model type does not have: of a part of the config, or of another type."""
+        """Return the choice of a class that the model type lacks: of a part, or of another model type."""
         name, types = self.name, self.library.types_of(self.name)
         if part := self.part(spec, types):
             return part

@@ -85,7 +85,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _misplaced(config: RawConfig, scope: Scope) -> Iterator[str]:
-    """Fields at the top that a sub-config reads, and fields with a misspelled name."""
+    """Yield notes on fields at the top that a sub-config reads, and on misspelled ones."""
     known, parts = scope.known_names(), scope.parts()
     missing = [name for name in scope.spec.fields if name not in scope.raw]
     unread = {} if scope.flattened and scope.spec.flat in parts else config.raw
@@ -106,7 +106,7 @@ def _is_missing_in(part: Scope, name: str, value: Any) -> bool:
 
 
 def _replaced(scope: Scope) -> Iterator[str]:
-    """Model types of the config whose specs replace others."""
+    """Yield notes on model types whose specs replace others."""
     library, model_type = scope.spec.library, scope.spec.model_type
     if len(library.folders) == 1:
         return
@@ -167,7 +167,7 @@ _Unread = tuple[str, int, str, object]  # a size that is not read, and the path 
 
 
 def check_fields(config: RawConfig, scope: Scope) -> None:
-    """Errors: :class:`ConfigError` if a class would use defaults in place of what the config gives.
+    """Errors: :class:`ConfigError` if a class would use its defaults in place of the config's fields.
 
     These are sizes that the class does not read, and configs that share no field with their model type.
     """

@@ -125,7 +125,7 @@ class Scope(Evaluator):
             self.demand(condition, {})
 
     def _layer_lists(self) -> list[Problem]:
-        """A list of layer types must name each layer, unless a condition of the spec is about its length."""
+        """Return the problem of a list of layer types that does not name each layer, if there is one."""
         for name in ("layer_types", "mlp_layer_types") if self.has("num_hidden_layers") else ():
             if any(checks.takes_length(condition.tree, name) for condition in self.spec.require):
                 continue
@@ -152,7 +152,7 @@ class Scope(Evaluator):
         return self.origin.blame(given, problem) if given else problem
 
     def read(self, expression: Expression, local: Locals | None = None) -> Any:
-        """Return the value of an expression. Errors: :class:`ConfigError` if it has none."""
+        """Return the value of an expression. Errors: :class:`ConfigError` if it cannot be evaluated."""
         try:
             return self.evaluate(expression, local)
         except EvaluationError as error:
@@ -250,7 +250,7 @@ class Scope(Evaluator):
         return {int(i): {one: own[one] for one in allowed if one in own} for i, own in given.items()}
 
     def _sub_config(self, field: Field, call: ast.Call, value: Any) -> SubConfig | None:
-        """The part that `Config(type, …)` or `AutoConfig(type, …)` declares; None if the config has none."""
+        """Return the part that `Config(type, …)` or `AutoConfig(type, …)` declares; None if it is absent."""
         default = field.default
         assert default is not None  # the call itself
 

@@ -210,7 +210,7 @@ class Builder(Inside):
         return self.bound(module, scope, arguments, keywords, node)
 
     def _find(self, name: str, scope: Scope, node: ast.Call, usual: list[str]) -> Module:
-        """The module that a name means in a scope; AutoModel… is the class of the model type.
+        """Return the module of a name in a scope; AutoModel… is the class of the model type.
 
         For a model type that is not one of the ``usual``, transformers' list of classes decides.
         """
@@ -269,7 +269,7 @@ def keep(builder: Builder) -> None:
 
 
 def _named_types(scope: Scope, argument: ast.expr) -> list[str]:
-    """The model types that a spec names for the sub-config that an expression means."""
+    """Return the model types that a spec names for the sub-config of an expression."""
     field = scope.spec.fields.get(scope.canonical(argument.id)) if isinstance(argument, ast.Name) else None
     return model_types(field.sub_config) if field is not None and field.sub_config is not None else []
 

@@ -81,7 +81,7 @@ class Inside(Evaluator):
         return super().method(value, name, node, local)
 
     def _routing(self, arguments: list[Any], node: ast.Call) -> Routed | None:
-        """The arguments of `.routed`; None if one of them is null."""
+        """Return the arguments of `.routed`; None if one of them is null."""
         if len(arguments) != 2:
             self.fail("routed takes the experts used for a token and the number of experts", node)
         for number in arguments:

@@ -42,7 +42,7 @@ def checked_depth(depth: int | None) -> int | None:
 def _fold(
     node: Node, path: str, name: str, tensors: dict[str, Tensor], kinds: dict[object, int]
 ) -> tuple[Item, int]:
-    """A module, with the numbers of one copy, and a number that identical modules share."""
+    """Return a module with the numbers of one copy, and a number that identical modules share."""
     own = [(leaf.name, tensors[joined(path, leaf.name)]) for leaf in node.tensors]
     children: list[tuple[Item, int]] = []
     for key, child in node.children.items():
@@ -64,7 +64,7 @@ def _fold(
 
 
 def _scaled(item: Item, outer: int) -> Item:
-    """The numbers of all copies in place of those of one."""
+    """Return a module with the numbers of all its copies."""
     copies = outer * item.copies
     children = tuple(_scaled(child, copies) for child in item.children)
     return item._replace(params=item.params * copies, buffers=item.buffers * copies, children=children)
@@ -78,7 +78,7 @@ def _marks(own: list[tuple[str, Tensor]]) -> tuple[str, ...]:
 
 
 def _label(node: Node, own: list[tuple[str, Tensor]]) -> str:
-    """The class with its sizes; Linear, Conv1D and Embedding as torch and transformers print them."""
+    """Return the class with its sizes; Linear, Conv1D and Embedding as torch and transformers print them."""
     shapes = {name: tensor.shape for name, tensor in own}
     weight, bias = shapes.get("weight", ()), "bias" in shapes
     if node.cls == "Linear" and len(weight) == 2 and len(shapes) == 1 + bias:

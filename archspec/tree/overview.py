@@ -119,7 +119,7 @@ class _Opener:
         return Part(name, spots, copies, sum(params), each, in_layer, [])
 
     def inside(self, part: Part) -> list[Part]:
-        """The modules in a part; a list whose layers are all similar becomes these layers."""
+        """Return the modules in a part; a list whose layers are all similar becomes these layers."""
         in_layer = part.in_layer or part.copies > 1
         found = []
         for name, spots in ({"": part.spots} if part.cls in _LISTS else self.children(part.spots)).items():
@@ -133,7 +133,7 @@ class _Opener:
         return found
 
     def children(self, spots: list[tuple[str, Node]]) -> dict[str, list[tuple[str, Node]]]:
-        """The children that have parameters, by attribute, in all places."""
+        """Return the children with parameters, by attribute, in all places."""
         found: dict[str, list[tuple[str, Node]]] = {}
         for path, node in spots:
             for key, child in node.children.items():
@@ -142,7 +142,7 @@ class _Opener:
         return found
 
     def similar(self, layers: dict[str, list[tuple[str, Node]]]) -> list[list[str]]:
-        """The layers of a list in groups of one class, with the same parts and about the same size."""
+        """Return the layers of a list in groups of one class, with the same parts and about the same size."""
         kinds: dict[object, list[str]] = {}
         sizes: dict[object, int] = {}
         for key, ((path, node), *_) in layers.items():
@@ -154,7 +154,7 @@ class _Opener:
         return list(kinds.values())
 
     def unwrapped(self, part: Part) -> Part:
-        """A part, or the only one in it, under both names."""
+        """Return a part, or the only one in it, under both names."""
         inner = self.only(part) if part.copies == 1 else None
         if inner is None or inner.spots[0][1].leaf:
             return part
@@ -167,7 +167,7 @@ class _Opener:
         return [self.unwrapped(one) for one in self.inside(part) if one.params]
 
     def only(self, part: Part) -> Part | None:
-        """The only part with parameters in a part, if it has them all."""
+        """Return the only part with parameters in a part, if it has them all."""
         found = [one for one in self.inside(part) if one.params]
         return found[0] if len(found) == 1 and found[0].params == part.params else None
 
@@ -200,7 +200,7 @@ def _is_large(part: Part, whole: int) -> bool:
 
 
 def _flat(part: Part, whole: int, path: str) -> Iterator[Part]:
-    """The parts within one that gets no row."""
+    """Yield the parts within one that has no row."""
     for child in part.children:
         name = joined(path, child.name)
         if child.children and child.copies == 1 and child.params >= _WRAPPER * whole:

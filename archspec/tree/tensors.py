@@ -82,7 +82,7 @@ def _active(numel: int, routed: Routed | None) -> int | Fraction:
 
 
 def _walk(root: Node) -> list[Tensor]:
-    """The tensors of all modules, before ties."""
+    """Return the tensors of all modules, before ties."""
     entries: list[Tensor] = []
     seen = 0
 
@@ -108,7 +108,7 @@ def _walk(root: Node) -> list[Tensor]:
 
 
 def _tied(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
-    """The name that holds the values of each tied name."""
+    """Return the name of the tensor with the values, for each tied name."""
     parents: dict[str, str] = {}
 
     def holder(name: str) -> str:
@@ -137,7 +137,7 @@ def _tied(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
 
 
 def _embeddings(root: Node, by_name: dict[str, Tensor], holders: dict[str, str]) -> dict[str, str]:
-    """The part of the embedding split of each tensor, by the name that holds its values."""
+    """Return `table` or `output` for each tensor of the embeddings, by the name that has its values."""
     tables = (entry.name for entry in by_name.values() if entry.layer == "Embedding")
     found = {holders.get(name, name): "table" for name in tables}
     outputs = (f"{path}.weight" for path in output_embeddings(root))
