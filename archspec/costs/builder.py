@@ -46,8 +46,8 @@ class Costed(Builder):
     attends = False  # a cost depends on an encoder's sequence length
     reads_encoder = False  # the specs of the modules name it, also for attributes that are not built
 
-    def __init__(self, scope: Scope, **options: Any) -> None:
-        super().__init__(scope, **options)
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
         self.outputs: dict[int, tuple[Node, Any]] = {}  # by the id of a Linear: the elements of its output
         self.layered: dict[str, bool] = {}  # model type -> True if costs of a layer depend on its index
         self.layer_idx: Any = None  # of the layer that is being built, if its costs may depend on it

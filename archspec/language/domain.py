@@ -87,10 +87,6 @@ class Exact:
             return at.guarded(getattr(value, name), arguments, node)
         at.fail(f".{name} does not apply to {describe(value)}", node)
 
-    def index(self, value: Any) -> Any:
-        """Return an end of a slice."""
-        return value
-
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
         """Return `value[index]`."""
         if not isinstance(value, _ITEMISED):

@@ -137,7 +137,7 @@ class Evaluator:
         value = self.visit(node.value, local)
         if isinstance(node.slice, ast.Slice):
             parts = (node.slice.lower, node.slice.upper, node.slice.step)
-            ends = [self.domain.index(self.visit(part, local)) if part else None for part in parts]
+            ends = [self.visit(part, local) if part else None for part in parts]
             return self.domain.item(value, slice(*ends), node, self)
         return self.domain.item(value, self.visit(node.slice, local), node, self)
 

@@ -16,7 +16,7 @@ from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.symbolic.closed_form import ClosedForm, exact
-from archspec.symbolic.validity.checks import exactly
+from archspec.symbolic.fields import exactly
 
 Fields = Mapping[str, Any]
 Lengths = Call | Step | None

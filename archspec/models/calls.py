@@ -18,9 +18,9 @@ from archspec.language.values import here
 from archspec.models.report import CallReport, Record, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.symbolic.counts import Loops
-from archspec.symbolic.decisions import value_at
+from archspec.symbolic.expressions import TooLarge, value_at
 from archspec.symbolic.path_conditions import Number, Path
-from archspec.symbolic.polynomials import Space, TooLarge
+from archspec.symbolic.polynomials import Space
 from archspec.symbolic.swept import SweptDomain
 from archspec.tables.quantities import COSTS
 from archspec.terminal import number, share, size
@@ -113,9 +113,9 @@ class CacheSizes:
         lengths = whole_pages(call) if allocation == PAGES else call
         known = dict(enumerate(lengths[:3]))
         for path, sizes in self.pieces:
-            if all(condition.met(self.space, known) for condition in path.conditions):
+            if all(condition.met(self.space.atoms, known) for condition in path.conditions):
                 size = sizes[allocation]
-                return int(value_at(self.space, size.expr, known) if isinstance(size, Number) else size)
+                return int(value_at(self.space.atoms, size.expr, known) if isinstance(size, Number) else size)
         return int(self._build(lengths)[allocation])
 
     def _build(self, lengths: Call) -> dict[str, Any]:

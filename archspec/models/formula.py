@@ -22,7 +22,7 @@ from archspec.render.formats import condition_note, format_formula, parts_table,
 from archspec.render.notation import own_glyphs
 from archspec.render.tex.document import Layout
 from archspec.symbolic.closed_form import ClosedForm
-from archspec.symbolic.validity.checks import exactly
+from archspec.symbolic.fields import exactly
 from archspec.tables.options import FORMATS
 
 

@@ -16,9 +16,9 @@ from archspec.language.expression import EvaluationError, parse
 from archspec.language.yaml_reader import Scalar
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.closed_form import ClosedForm
+from archspec.symbolic.fields import exactly
 from archspec.symbolic.formal import Formal
 from archspec.symbolic.path_conditions import Number
-from archspec.symbolic.validity.checks import exactly
 
 AnyForm = TypeVar("AnyForm", bound=ClosedForm)
 
@@ -31,8 +31,8 @@ class _FieldEvaluator(Evaluator):
     """Evaluates the right side of an assumption over the numbers of a config and its sub-configs."""
 
     def __init__(self, values: Mapping[str, int | float]) -> None:
-        self.values, self.path = values, Assumptions()
-        self.domain = Formal(self.path)
+        self.values, self.notes = values, Assumptions()
+        self.domain = Formal(self.notes)
 
     def name(self, name: str, node: ast.Name) -> Any:
         return self.lookup(name, node)
@@ -44,12 +44,12 @@ class _FieldEvaluator(Evaluator):
 
     def lookup(self, name: str, node: ast.expr) -> Any:
         if name in self.values:
-            return self.path.field(name, self.values[name])
+            return self.notes.field(name, self.values[name])
         if any(other.startswith(f"{name}.") for other in self.values):
             return _Prefix(name)
         items: list[Any] = []
         while (item := f"{name}[{len(items)}]") in self.values:
-            items.append(self.path.field(item, self.values[item]))
+            items.append(self.notes.field(item, self.values[item]))
         message = f"{name} is not a number of this config"
         return items or self.fail(message, node, did_you_mean(name, self.values))
 
@@ -90,10 +90,10 @@ def _expression(text: Scalar, values: Mapping[str, int | float]) -> Any:
         raise FormulaError(error.problem()) from None
     except SpecError as error:
         raise FormulaError(error.problems) from None
-    if evaluator.path.words:
+    if evaluator.notes.words:
         return None
     if isinstance(value, Number):
-        return ClosedForm.plain(evaluator.path.shown(value))
+        return ClosedForm.plain(evaluator.notes.form(value))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return ClosedForm.plain(exactly(value))

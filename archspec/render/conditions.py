@@ -11,7 +11,8 @@ import sympy
 from archspec.render.notation import spell_name
 from archspec.render.printers import LANGUAGES, SCALE, fraction, printer
 from archspec.symbolic.closed_form import ClosedForm
-from archspec.symbolic.validity.checks import Check, exactly
+from archspec.symbolic.fields import exactly
+from archspec.symbolic.validity.checks import Check
 
 Parts = Sequence[tuple[str, Sequence[Any]]]
 SHORT = 8  # the longest list whose items are separate conditions

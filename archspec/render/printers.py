@@ -12,7 +12,7 @@ from sympy.printing.str import StrPrinter
 
 from archspec.errors import FormulaError
 from archspec.render.order import product, sort_arguments, sort_terms
-from archspec.symbolic.validity.floats import BITS
+from archspec.symbolic.validity.checks import BITS
 
 SCALE = 2**BITS  # fields of type float are multiples of its inverse
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -10,7 +10,8 @@ from typing import Any
 from archspec.errors import ArchspecError, SweepError
 from archspec.solving.goals import Goal
 from archspec.sweeping.subject import Region, Subject
-from archspec.symbolic.polynomials import PYTHON, Operation, Poly, Space
+from archspec.symbolic.expressions import PYTHON, Operation, Poly
+from archspec.symbolic.polynomials import Space
 
 _NAMES = {"trunc": int, "floor": floor, "ceil": ceil, "round": round, "int": float, "min": min, "max": max}
 _NAMES |= {"below": bisect_left, "inf": inf, "nan": nan}

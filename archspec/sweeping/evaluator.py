@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from archspec.sweeping.boxes import Array, Box
-from archspec.symbolic.decisions import Condition
-from archspec.symbolic.polynomials import Atom, Monomial, Poly, Real, Space
+from archspec.symbolic.expressions import Atom, Condition, Monomial, Poly, Real
+from archspec.symbolic.polynomials import Space
 
 MAX_INT = 2**63 - 1
 _KEPT = 1 << 18  # numbers of the arrays that are kept between boxes

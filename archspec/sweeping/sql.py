@@ -15,8 +15,8 @@ from archspec.sweeping.engine import Asked
 from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region
 from archspec.sweeping.table import column_kinds
-from archspec.symbolic.decisions import Condition
-from archspec.symbolic.polynomials import EXACT_FLOAT, Atom, Poly, Real
+from archspec.symbolic.expressions import Atom, Condition, Poly, Real
+from archspec.symbolic.polynomials import EXACT_FLOAT
 
 DIALECTS = ("duckdb", "spark")
 _MAX_FORMS = 2_000

@@ -28,9 +28,9 @@ from archspec.models.model import Model, load
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.costs import TOKENS, CallCosts, names_in
-from archspec.symbolic.decisions import Condition
+from archspec.symbolic.expressions import Condition, TooLarge
 from archspec.symbolic.path_conditions import Number, Path, fixed
-from archspec.symbolic.polynomials import Space, TooLarge
+from archspec.symbolic.polynomials import Space
 from archspec.symbolic.swept import Growing, SweptDomain, counts
 from archspec.tables.quantities import COST_COLUMNS
 from archspec.tree.runnable import unrunnable
@@ -60,7 +60,7 @@ class Region(NamedTuple):
     def holds(self, space: Space, known: Mapping[Any, Any]) -> bool:
         """Return True if the point with some value along each axis is in the region."""
         try:
-            return all(condition.met(space, known) for condition in self.conditions)
+            return all(condition.met(space.atoms, known) for condition in self.conditions)
         except ArithmeticError:  # a quotient that an earlier condition guards
             return False
 

@@ -21,7 +21,8 @@ from archspec.sweeping.boxes import Array, boxes
 from archspec.sweeping.engine import Batch, Engine
 from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region
-from archspec.symbolic.polynomials import EXACT_FLOAT, Poly, Real
+from archspec.symbolic.expressions import Poly, Real
+from archspec.symbolic.polynomials import EXACT_FLOAT
 
 _SEARCHED = 400  # boxes, of about 10^8 points
 _EXPLORED = 48  # random points of a grid of several boxes

@@ -17,14 +17,15 @@ from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations, loss_saved
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
-from archspec.errors import ArchspecError, FormulaError, Problem
+from archspec.errors import ArchspecError, FormulaError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.reports import stated
-from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
+from archspec.symbolic.builder import SymbolicBuilder, priced
 from archspec.symbolic.counts import Loops
-from archspec.symbolic.fields import MAX_TERMS
+from archspec.symbolic.fields import exactly
+from archspec.symbolic.polynomials import MAX_WORK
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
-from archspec.symbolic.validity.checks import Validity, exactly, validity
+from archspec.symbolic.validity.checks import Validity, validity
 from archspec.tables.quantities import COSTS, FORMULAS
 from archspec.tree.builder import tree_of
 from archspec.tree.tensors import quantities_of, tensors
@@ -34,18 +35,16 @@ if TYPE_CHECKING:
 
 
 class ClosedForm:
-    """The closed form of one quantity, specialised on one config's flags.
+    """The closed form of one quantity, for one config's flags.
 
-    ``expr`` is a SymPy expression whose symbols carry the names of the config's fields; ``symbols`` gives
-    each symbol's value in the config, ``assumptions`` the flags and conditions that hold, ``definitions``
-    what the symbols without a field stand for, ``tensors`` the rows that were added up. ``architecture``,
-    ``model_type`` and ``quantity`` are what was asked for, ``quantity_name`` is the quantity in words;
-    ``scope`` and ``call`` are the config and the call that it was made at, ``flags`` and ``conditions``
-    what these decided.
+    ``expr`` is a SymPy expression whose symbols have the names of the config's fields, and ``symbols`` gives
+    their values in the config. ``assumptions`` are the ``flags`` and ``conditions`` that hold,
+    ``definitions`` the meanings of symbols that are not fields, ``tensors`` the rows that were added up.
 
-    For those who build on it: ``config_values`` are the numbers of the config, ``pinned`` the fields that
-    only decide, ``absent`` the numeric ones that do neither, ``replacements`` what fields were replaced by,
-    as ``stated``, and ``scale`` the bytes of an element where it is in bytes.
+    For code that builds on it: ``scope`` and ``call`` are the config and the call, ``config_values`` the
+    numbers of the config, ``pinned`` the fields that only decide, ``absent`` the other numeric fields.
+    ``replacements`` are expressions in place of fields, ``stated`` their texts, and ``scale`` the bytes of an
+    element if the quantity is in bytes.
     """
 
     def __init__(
@@ -56,26 +55,19 @@ class ClosedForm:
         builder: SymbolicBuilder,
         call: Call | Step | None = None,
     ) -> None:
-        self.call = call
+        self.call, self.scope, notes = call, builder.scope, builder.notes
         self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
-        self.scope = builder.scope
-        self.model_type = self.scope.spec.model_type
+        self.model_type, self.quantity_name, self.scale = self.scope.spec.model_type, quantity, 1
         self.expr = self.plain(sympy.expand(sympy.Add(*map(FORMULAS[quantity].term, tensors))))
         self.replacements: dict[Any, Any] = {}
         self.stated: list[str] = []
-        self.scale = 1
-        self.quantity_name = quantity
         entering = {symbol.name for symbol in self.expr.free_symbols}
-        definitions, values = builder.path.definitions, builder.path.values
-        self.definitions = {name: text for name, (text, _) in definitions.items() if name in entering}
-        self.symbols: dict[str, int | float] = {
-            name: values[name] for name in sorted(entering & values.keys())
-        }
-        self.config_values: dict[str, int | float] = values
-        self.flags = dict(builder.flags)
-        self.conditions = builder.path.words
-        self.pinned = builder.path.pinned - entering
-        self._relied_on = builder.path, builder.decided, builder.flags
+        self.definitions = {name: text for name, (text, _) in notes.definitions.items() if name in entering}
+        self.config_values: dict[str, int | float] = notes.values
+        self.symbols = {name: notes.values[name] for name in sorted(entering & notes.values.keys())}
+        self.flags, self.conditions = dict(builder.flags), notes.words
+        self.pinned = notes.pinned - entering
+        self._relied_on = notes, builder.config, builder.flags
         known = entering | self.pinned
         self.absent = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
         self.assumptions = stated(self.flags)
@@ -87,35 +79,24 @@ class ClosedForm:
     def of(
         cls, scope: Scope, architecture: str, quantity: str = "params", call: Call | Step | None = None
     ) -> Self:
-        """The closed form of a quantity, checked against the exact count of the same config.
+        """Return the closed form of a quantity, checked against the exact count of the same config.
 
-        A cost (:data:`archspec.tables.quantities.COSTS`) needs a ``call``, whose lengths are symbols, too;
+        A cost (:data:`archspec.tables.quantities.COSTS`) needs a ``call``, whose lengths become symbols;
         activations need a training step.
 
-        Errors: :class:`FormulaError` when no closed form gives the count exactly, or for a quantity that
-        is not one of `archspec.tables.quantities.FORMULAS`.
+        Errors: :class:`FormulaError` for an unknown quantity, and if no closed form gives the exact count.
         """
         if quantity not in FORMULAS:
-            raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(FORMULAS)}")
+            raise FormulaError(f"unknown quantity {quantity!r}", help=f"choose {', '.join(FORMULAS)}")
         if quantity in COSTS and call is None:
-            raise FormulaError(f"{quantity} is one of a call: give its lengths")
-        wanted, trains = exact(scope, architecture, quantity, call), quantity == "training_flops"
-        again = isinstance(call, Step) and call.checkpointing
-        # a float that int() rounds has no closed form where the decimal number rounds otherwise; layers that
-        # are tied one by one are told apart
+            raise FormulaError(f"{quantity} is a cost of a call", help="give the lengths of the call")
+        wanted = exact(scope, architecture, quantity, call)
+        # int() of a float gets a symbol if its decimal value rounds differently; layers with single ties are
+        # unrolled
         for unroll, opaque in product((False, True), repeat=2):
-            builder = SymbolicBuilder(scope, opaque, unroll)
-            if call is not None:
-                builder = SymbolicCostBuilder(scope, call, trains, opaque_floats=opaque, unroll=unroll)
+            builder = SymbolicBuilder(scope, call, quantity == "training_flops", opaque, unroll)
             try:
-                tree = builder.build(architecture)
-                if isinstance(call, Step) and call.loss and isinstance(builder, SymbolicCostBuilder):
-                    saved = loss_saved(builder, tree, call.loss)
-                    tree = tree.copy()
-                    tree.saves = [*tree.saves, saved]
-                rows = symbolic_tensors(tree if call is None else priced(tree, checkpointing=again), builder)
-                if isinstance(builder, SymbolicCostBuilder):
-                    builder.hands_on(rows)
+                rows = _rows(builder, architecture, call)
             except Loops:
                 continue
             found = cls(architecture, quantity, rows, builder, call)
@@ -125,28 +106,28 @@ class ClosedForm:
 
     @staticmethod
     def plain(expr: Any) -> Any:
-        """The expression over symbols without assumptions, as a user writes them."""
+        """Return the expression over symbols without assumptions, as a user writes them."""
         return sympy.sympify(expr).xreplace(
             {symbol: sympy.Symbol(symbol.name) for symbol in sympy.sympify(expr).free_symbols}
         )
 
     @cached_property
     def validity(self) -> Validity:
-        """Every condition that the formula relies on, for programs to check; nothing is replaced in it."""
-        with self._relied_on[0].fields.allowance(MAX_TERMS):
+        """Every condition that the formula relies on, before replacements."""
+        with self._relied_on[0].space.allowance(MAX_WORK):
             return validity(*self._relied_on)
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The numeric fields that do not enter: other values alone, where they are taken, change nothing.
+        """The numeric fields that do not change the quantity, by counts at other values.
 
-        That they do not stand in the formula says less: a field may make the list that tells layers apart.
+        Other fields that are not in the formula may decide which layers differ.
         """
         counted = exact(self.scope, self.architecture, self.quantity, self.call)
         return tuple(name for name in self.absent if {*self._at_others(name)} <= {counted})
 
     def _at_others(self, name: str) -> Iterator[int]:
-        """The quantity at other values of a field, where they are taken."""
+        """The quantity at other valid values of a field."""
         for value in others(self.scope.get(name)):
             try:
                 scope = Scope(self.scope.spec, {**self.scope.raw, name: value}, self.scope.origin)
@@ -156,11 +137,11 @@ class ClosedForm:
                 continue
 
     def evaluate(self) -> int:
-        """The quantity at the config."""
+        """Return the quantity at the config."""
         return self.substituted(self.symbols)
 
     def replaced(self, replacement: dict[Any, Any], stated: Iterable[str]) -> Self:
-        """The formula with symbols replaced by expressions of others, all at once, which is stated so."""
+        """Return the formula with symbols replaced, all at once; ``stated`` are the texts."""
         other, stated = copy.copy(self), list(stated)
         other.expr = sympy.expand(self.expr.xreplace(replacement))
         other.replacements = self.composed(replacement)
@@ -173,50 +154,48 @@ class ClosedForm:
 
     @checked
     def composed(self, replacement: dict[Any, Any]) -> dict[Any, Any]:
-        """What symbols are replaced by, where those of the result are replaced once more."""
+        """Return all replacements, if symbols of the result are replaced."""
         return {**replacement, **{old: new.xreplace(replacement) for old, new in self.replacements.items()}}
 
     @checked
     def in_bytes(self, dtype: str) -> Self:
-        """The formula times the bytes of one element.
+        """Return the formula times the bytes of one element.
 
-        Errors: :class:`ArchspecError` for an unknown dtype, :class:`FormulaError` for a cache with dtypes of
-        its own, and for activations, which are bytes.
+        Errors: :class:`ArchspecError` for an unknown dtype, :class:`FormulaError` for a cache with tensors of
+        other dtypes, and for activations, which are bytes.
 
         >>> import archspec
         >>> archspec.formula("GPT2Model").in_bytes("bfloat16").evaluate()
         248879616
         """
         if isinstance(self.call, Step):
-            raise FormulaError("activations are bytes already: the dtype is one of the step")
-        if self.quantity == "cache_elements" and self.call is not None:
-            self._one_dtype(self.call)
+            raise FormulaError("activations are in bytes", help="give the dtype to the training step")
+        is_cache = self.quantity == "cache_elements"
+        kept = Forward(self.scope, self.architecture, *self.call).cache if is_cache and self.call else []
+        if any(tensor.dtype for tensor in kept):
+            message = f"the cache of {self.architecture} has tensors of other dtypes"
+            raise FormulaError(
+                message, help="get its bytes at numbers: model.forward(...).cache_bytes(dtype)"
+            )
         return self.scaled(dtype_bytes(dtype), f"bytes of the {self.quantity} in {dtype}")
 
     @checked
     def scaled(self, times: int, name: str) -> Self:
-        """The formula so many times, under another name."""
+        """Return a multiple of the formula under another name."""
         other = copy.copy(self)
         other.scale, other.quantity_name = self.scale * times, name
         other.expr = sympy.expand(self.expr * times)
         return other
 
-    def _one_dtype(self, call: Call) -> None:
-        """Refuses a cache some of whose tensors do not have the model's dtype."""
-        if any(kept.dtype for kept in Forward(self.scope, self.architecture, *call).cache):
-            message = f"the cache of {self.architecture} has states in dtypes of their own"
-            help_ = "bytes are given at numbers: model.forward(...).cache_bytes(dtype)"
-            raise FormulaError(Problem(message, help=help_))
-
     @checked
     def number(self, expr: sympy.Expr | float) -> Any:
-        """The exact value of any expression of this formula's symbols at the config's values."""
+        """Return the exact value of any expression of the formula's symbols at the config."""
         table = {sympy.Symbol(name): exactly(value) for name, value in self.symbols.items()}
         return _summed(sympy.sympify(expr).xreplace(table))
 
     @checked
     def substituted(self, values: dict[str, int | float]) -> int:
-        """The expression at values of its symbols. Errors: :class:`FormulaError` for no whole number."""
+        """Return the value at values of the symbols. Errors: :class:`FormulaError` if not an integer."""
         for name, value in values.items():
             endless = isinstance(value, float) and not isfinite(value)
             if endless or isinstance(value, bool) or not isinstance(value, Real):
@@ -224,18 +203,32 @@ class ClosedForm:
         exact = {sympy.Symbol(name): exactly(value) for name, value in values.items()}
         number = _summed(self.expr.xreplace(exact))
         if not number.is_Integer:
-            raise FormulaError(f"the formula gives {number}, which is no count: a size is out of its range")
+            raise FormulaError(f"the formula gives {number}, which is not a count: a size is out of range")
         return int(number)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.architecture}.{self.quantity} = {self.expr})"
 
 
-def others(value: Any, choices: Iterable[str] = ()) -> list[Any]:
-    """Values of a field to try in place of one: whether it enters a count is whether one changes that.
+def _rows(builder: SymbolicBuilder, architecture: str, call: Call | Step | None) -> list[SymbolicTensor]:
+    tree = builder.build(architecture)
+    if call is None:
+        return symbolic_tensors(tree, builder)
+    checkpointing = isinstance(call, Step) and call.checkpointing
+    if isinstance(call, Step) and call.loss:
+        saved = loss_saved(builder, tree, call.loss)
+        tree = tree.copy()
+        tree.saves = [*tree.saves, saved]
+    rows = symbolic_tensors(priced(tree, checkpointing), builder)
+    builder.check_past(rows)
+    return rows
 
-    Some of them it may not take. ``choices`` are the texts that its spec tells apart. A number's own is
-    among them: some fields are read otherwise once they are named.
+
+def others(value: Any, choices: Iterable[str] = ()) -> list[Any]:
+    """Return other values of a field, to test if it changes a count; some may be invalid.
+
+    ``choices`` are the texts that its spec distinguishes. A number's own value is included: some fields are
+    read in another way once they are given.
 
     >>> others(3), others([8, 2])
     ([3, 4, 2, 6, 0, 1], [[8], [8, 2, 2], [8, 8], [2, 2]])
@@ -250,7 +243,7 @@ def others(value: Any, choices: Iterable[str] = ()) -> list[Any]:
 
 
 def exact(scope: Scope, architecture: str, quantity: str, call: Call | Step | None) -> int:
-    """The exact count of a quantity, of a call where it is one of its costs."""
+    """Return the exact count of a quantity; for a cost, that of the call."""
     if call is None:
         return quantities_of(tensors(tree_of(scope, architecture)))[quantity]
     if isinstance(call, Step):
@@ -260,26 +253,23 @@ def exact(scope: Scope, architecture: str, quantity: str, call: Call | Step | No
 
 
 def _summed(number: Any) -> Any:
-    """A number whose sums over layers are written out, where SymPy knows no closed form of theirs."""
-    if not number.has(sympy.Sum):
-        return number
+    """A number with its sums over layers written out, if SymPy knows no closed form of them."""
 
     def terms(function: Any, *limits: Any) -> Any:
         (index, first, last), *_ = limits
         if len(limits) > 1 or not (first.is_Integer and last.is_Integer):
             return sympy.Sum(function, *limits)
-        return sympy.Add(
-            *(_summed(function.subs(index, value)) for value in range(int(first), int(last) + 1))
-        )
+        turns = range(int(first), int(last) + 1)
+        return sympy.Add(*(_summed(function.subs(index, value)) for value in turns))
 
-    return number.replace(sympy.Sum, terms)
+    return number.replace(sympy.Sum, terms) if number.has(sympy.Sum) else number
 
 
 def _numeric_fields(scope: Scope) -> list[str]:
-    names = []
-    for name, field in scope.spec.fields.items():
-        value = scope.get(name)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if number and not field.only_costs and not name.endswith("_token_id"):
-            names.append(name)
-    return names
+    """The numeric fields of a config that can change parameter counts."""
+    values = {
+        name: scope.get(name)
+        for name, field in scope.spec.fields.items()
+        if not field.only_costs and not name.endswith("_token_id")
+    }
+    return [name for name, value in values.items() if type(value) in (int, float)]

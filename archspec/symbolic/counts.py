@@ -1,4 +1,4 @@
-"""The quantities of a tree in which a module may stand for several alike, as numbers on a path."""
+"""The quantities of a tree in which one module can count several times, as numbers on a path."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from math import prod
 from typing import Any, NamedTuple
 
 from archspec.errors import ConfigError
+from archspec.symbolic.expressions import Poly, TooLarge
 from archspec.symbolic.path_conditions import Number
-from archspec.symbolic.polynomials import Poly, TooLarge
 from archspec.tables.quantities import QUANTITIES
 from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, joined, quantities_of, tensors
 
 
 class Loops(Exception):
-    """The turns of a loop have to be told apart: the run starts again with plain numbers of layers."""
+    """The iterations of a loop must be told apart: run again with plain numbers of layers."""
 
 
 class Turn(NamedTuple):
-    """Which turn of which loop built a module; without a loop, it stands for `times` that are all alike."""
+    """The loop and the iteration that built a module; without a loop, it counts `times`."""
 
     variable: str
     loop: Any
@@ -30,10 +30,10 @@ class Turn(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A tensor's name, and what is on the way to it: turns, guards, routing, the class that has it.
+    """The path of a tensor, and what is on the way to it: iterations, guards, routing, the class.
 
-    ``template`` is its name in any turn; it stands as often as the product of ``times``; ``lists`` are the
-    modules on the way whose items stand for several.
+    ``template`` is its name in any iteration; ``times`` are factors of how often it counts; ``lists`` are the
+    paths of the lists with modules that count several times.
     """
 
     name: str = ""
@@ -45,13 +45,9 @@ class Standing(NamedTuple):
     owner: str = ""
     lists: tuple[str, ...] = ()
 
-    def named(self, name: str) -> Standing:
-        """The same by the name of an attribute of what stands here."""
-        return Standing(joined(self.name, name), joined(self.template, name), *self[2:])
-
-    def inside(self, name: str, turn: Turn | None) -> Standing:
-        """An attribute of what stands here, as a turn of a loop."""
-        inner = self.named(name)
+    def inside(self, name: str, turn: Turn | None = None) -> Standing:
+        """Return an attribute of the module."""
+        inner = Standing(joined(self.name, name), joined(self.template, name), *self[2:])
         if turn is None:
             return inner
         if turn.loop is None:
@@ -61,7 +57,7 @@ class Standing(NamedTuple):
 
 
 def standing(root: Node) -> list[Standing]:
-    """Where each tensor of a tree stands, in torch's order."""
+    """Return the place of each tensor of a tree, in torch's order."""
     found: list[Standing] = []
 
     def visit(node: Node, here: Standing) -> None:
@@ -69,7 +65,7 @@ def standing(root: Node) -> list[Standing]:
             owner = node.cls if node.module is not None else here.owner
             guards, routed = here.guards | node.guards, node.routed or here.routed
             here = here._replace(guards=guards, routed=routed, owner=owner)
-        found.extend(here.named(leaf.name) for leaf in node.tensors)
+        found.extend(here.inside(leaf.name) for leaf in node.tensors)
         for own in (True, False):
             for name, child in node.children.items():
                 if (child.cls in ("Parameter", "Buffer")) == own:
@@ -80,14 +76,14 @@ def standing(root: Node) -> list[Standing]:
 
 
 def repeated(node: Node, turn: Turn) -> Node:
-    """A module as a turn of a loop, or as all of them."""
+    """Return a module as one iteration of a loop, or as all of them."""
     node = node.copy()
     node.turn = turn if node.turn is None else turn._replace(times=node.turn.times * turn.times)
     return node
 
 
 def kinds(modules: list[Node | None], length: Number) -> list[Node]:
-    """One module of each kind, with how many of its kind there are in a list of that length."""
+    """Return one module of each kind, with its count in a list of that length."""
     places: dict[Any, list[int]] = {}
     kept: dict[int, Any] = {}
     for place, module in enumerate(modules):
@@ -105,10 +101,10 @@ def kinds(modules: list[Node | None], length: Number) -> list[Node]:
 
 
 def below(places: list[int], size: int, length: Number, exact: bool) -> Any:
-    """How many of some places lie below the length, which is at most `size`.
+    """Return how many of some places are below the length, which is at most `size`.
 
-    Where they are one run of places, or evenly spaced, that is an expression of the length; `exact` lets the
-    path hold only where the run begins or ends within the list.
+    For consecutive or evenly spaced places it is an expression of the length. With `exact` the path records
+    if consecutive places begin or end within the list.
     """
     first, last = places[0], places[-1]
     if exact and last - first + 1 == len(places):
@@ -124,39 +120,36 @@ def below(places: list[int], size: int, length: Number, exact: bool) -> Any:
 
 
 def signature(module: Node, kept: dict[int, Any]) -> Any:
-    """What two modules of one kind have in common: everything but their names."""
+    """Return everything about a module except its name."""
     if id(module) not in kept:
-        sizes = tuple((t.name, tuple(map(key, t.shape)), t.kind, key(t.trainable)) for t in module.tensors)
+        sizes = tuple((t.name, key(t.shape), t.kind, key(t.trainable)) for t in module.tensors)
         children = tuple((name, signature(child, kept)) for name, child in module.children.items())
         ties = tuple((target, source) for target, source, _ in module.ties)
-        routed = tuple(tuple(map(key, one or ())) for one in (module.routed, module.computed))
+        routed = key((module.routed or (), module.computed or ()))
         turn = None if module.turn is None else key(module.turn.times)
-        costs = _keys(module.costs), _keys(module.cache)
+        costs = key((module.costs, module.cache))
         value = (module.cls, sizes, children, ties, routed, module.frozen, module.leaf, turn, costs)
         kept[id(module)] = (hash(value), value, module)  # keeps the module, so that no other takes its id
     return kept[id(module)][:2]
 
 
 def key(value: Any) -> Any:
-    """What tells a value from others, without a look at a number's plain value."""
+    """Return a hashable key of a value, in nested lists too, without using plain values of numbers."""
+    if isinstance(value, list | tuple):
+        return tuple(map(key, value))
     return ("swept", value.expr.number) if isinstance(value, Number) else value
 
 
-def _keys(value: Any) -> Any:
-    """The same of a value in lists."""
-    return tuple(map(_keys, value)) if isinstance(value, list | tuple) else key(value)
-
-
 def quantities(root: Node) -> dict[str, Any]:
-    """What :func:`archspec.tree.counts.quantities_of` gives, for repeated modules with all their turns.
+    """Return :func:`archspec.tree.tensors.quantities_of` of a tree with repeated modules.
 
-    Errors: :class:`Loops` where ties name the turns of a loop one by one, :class:`TooLarge` for a count that
-    is not handled symbolically.
+    Errors: :class:`Loops` if ties name single iterations of a loop, :class:`TooLarge` for a count that is not
+    handled symbolically.
     """
     places = {place.name: place for place in standing(root)}
     found = tensors(root)
     lists = {path for place in places.values() for path in place.lists}
-    if lists and any(_meets(end, path) for end in _tied_paths(root, "") for path in lists):
+    if lists and any(_overlaps(end, path) for end in _tied_paths(root, "") for path in lists):
         raise Loops
     for number, tensor in enumerate(found):
         place = places[tensor.name]
@@ -165,15 +158,15 @@ def quantities(root: Node) -> dict[str, Any]:
         found[number] = tensor._replace(numel=tensor.numel * times, active=active)
     if lists:
         modules, listed, last = _sizes(root, 1)
-        if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # as a plain list is refused
+        if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # the limits of a plain list
             raise ConfigError(f"more than {MAX_MODULES:,} modules or {MAX_TENSORS:,} tensors are not listed")
     total: dict[str, Any] = quantities_of(found)
-    working = sum(_working(found, places))
-    return {name: total[name] + (working if quantity.active else 0) for name, quantity in QUANTITIES.items()}
+    routed = sum(_routed_elements(found, places))
+    return {name: total[name] + (routed if quantity.active else 0) for name, quantity in QUANTITIES.items()}
 
 
-def _working(found: list[Tensor], places: dict[str, Standing]) -> Iterator[Any]:
-    """The elements of the routed tensors that work on a token: k of E of all that are routed alike."""
+def _routed_elements(found: list[Tensor], places: dict[str, Standing]) -> Iterator[Any]:
+    """The active elements of routed tensors: k of E of all that have the same routing."""
     together: dict[Any, tuple[Any, Routed]] = {}
     for tensor in found:
         routed = places[tensor.name].routed
@@ -181,20 +174,20 @@ def _working(found: list[Tensor], places: dict[str, Standing]) -> Iterator[Any]:
             continue
         if tensor.tied_to is not None:
             raise TooLarge("tied experts")
-        alike = tuple(map(key, routed))
-        total, _ = together.get(alike, (0, routed))
-        together[alike] = (total + tensor.numel, routed)
+        same = key(routed)
+        total, _ = together.get(same, (0, routed))
+        together[same] = (total + tensor.numel, routed)
     for total, (chosen, experts) in together.values():
         if not experts:
             yield total
         elif (whole := total * min(chosen, experts)) % experts:
-            raise TooLarge("experts that are no whole number of parameters")
+            raise TooLarge("experts without a whole number of active parameters")
         else:
             yield whole // experts
 
 
 def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
-    """How many modules and tensors a tree has, and how many tensors its last module."""
+    """The numbers of modules and tensors of a tree, and of tensors of its last module."""
     modules, listed, last = times, times * len(node.tensors), len(node.tensors)
     children = sorted(node.children.values(), key=lambda child: child.cls not in ("Parameter", "Buffer"))
     for child in children:
@@ -207,12 +200,12 @@ def _tied_paths(node: Node, prefix: str) -> Iterator[str]:
     for target, source, _ in node.ties:
         yield from (joined(prefix, end) for end in (target, source))
     if node.module is not None:
-        for tie in node.module.ties:  # those of output matrices count as ties even where they do not hold
+        for tie in node.module.ties:  # also ties that do not hold
             yield from (joined(prefix, end) for end in (tie.target, tie.source))
     for name, child in node.children.items():
         yield from _tied_paths(child, joined(prefix, name))
 
 
-def _meets(end: str, holder: str) -> bool:
-    """Whether a tie's end lies within a list that holds a repeated module, or around it."""
+def _overlaps(end: str, holder: str) -> bool:
+    """Return True if the end of a tie is inside a list, or contains it."""
     return (end + ".").startswith(holder + ".") or (holder + ".").startswith(end + ".")

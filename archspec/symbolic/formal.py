@@ -1,4 +1,4 @@
-"""The domain of a formula's numbers: tests are noted in words, the turns of a loop keep their index."""
+"""The domain of a formula's numbers: tests are noted in words, and loops keep their index as a symbol."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ from archspec.language.expression import SEEN, Locals
 from archspec.language.operations import BINARY
 from archspec.language.operations import FUNCTIONS as PLAIN
 from archspec.language.values import here
-from archspec.symbolic.assumptions import Assumptions, Guard, Loop
-from archspec.symbolic.counts import Turn, repeated
-from archspec.symbolic.decisions import Condition, Derived, LayerText, Lookup, Seen
-from archspec.symbolic.fields import FUNCTIONS, Relation
-from archspec.symbolic.path_conditions import Number, SymRange, bare, fixed, guards_of, numbers_in
-from archspec.symbolic.polynomials import Poly
-from archspec.symbolic.swept import SweptDomain, length_of
+from archspec.symbolic.assumptions import Assumptions
+from archspec.symbolic.counts import Turn, key, repeated
+from archspec.symbolic.expressions import Lookup, Poly
+from archspec.symbolic.fields import FUNCTIONS, Relation, function, in_turn
+from archspec.symbolic.loops import Derived, Guard, Iteration, LayerText, Loop
+from archspec.symbolic.path_conditions import (
+    Number,
+    SymRange,
+    bare,
+    fixed,
+    guards_of,
+    numbers_in,
+    symbolic_function,
+)
+from archspec.symbolic.polynomials import LARGEST
 from archspec.tree.node import Node
 
 _SIGNS: dict[type[ast.cmpop], str] = {
@@ -31,28 +39,28 @@ _SIGNS: dict[type[ast.cmpop], str] = {
 }
 
 
-class Formal(SweptDomain):
-    """Numbers are on the path of a formula; ``opaque_floats``: int() of a float is a new symbol."""
+class Formal(Exact):
+    """Numbers of a formula. With ``opaque_floats``, int() of a float is a new symbol."""
 
-    def __init__(self, path: Assumptions, opaque_floats: bool = False, unroll: bool = False) -> None:
-        super().__init__(unroll)
-        self.path, self.opaque_floats = path, opaque_floats
+    def __init__(self, notes: Assumptions, opaque_floats: bool = False, unroll: bool = False) -> None:
+        self.notes, self.path, self.space = notes, notes.path, notes.space
+        self.opaque_floats, self.unroll = opaque_floats, unroll
 
     def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
         self.tested(value, node, at)
         return bool(value)
 
     def tested(self, value: Any, node: ast.expr, at: Walk) -> frozenset[Guard]:
-        """Notes how a test came out; the guards that it may be."""
+        """Record the outcome of a test; return the guards that it may be."""
         if isinstance(value, Number):
-            return self.path.tested(text_of(at.meaning(node)), bool(value), self.path.relation(value))
-        if not self.path.open:
+            return self.notes.tested(text_of(at.meaning(node)), bool(value), self.notes.relation(value))
+        if not self.notes.open:
             return frozenset()
         text, holds = _positive(node, at)
-        return self.path.tested(text, bool(value) == holds)
+        return self.notes.tested(text, bool(value) == holds)
 
     def junction(self, every: bool, parts: Iterator[tuple[Any, ast.expr]], at: Walk) -> Any:
-        """Python's value; that a number is not 0 in `a or b` is no condition: it is the value."""
+        """Return the value of `and` or `or`; that `a` in `a or b` is not 0 is not a condition."""
         value: Any = None
         tests: list[Number] = []
         others: list[str] = []
@@ -67,21 +75,20 @@ class Formal(SweptDomain):
                 break
         if not tests or not isinstance(here(value), bool):
             return value
-        return self.path.joined(tests, others, bool(value))
+        return self.notes.joined(tests, others, bool(value))
 
     def chain(self, parts: Iterator[tuple[Any, ast.Compare]], at: Walk) -> Any:
-        """`a < b < c` is `a < b and b < c`."""
         return self.junction(True, parts, at)
 
     def choice(self, test: Any, node: ast.IfExp, local: Locals, at: Walk) -> Any:
-        """A branch is evaluated under the guards of the test."""
+        """Evaluate a branch under the guards of the test."""
         new = self.tested(test, node.test, at)
-        depth = len(self.path.guards)
-        self.path.guards += new
+        depth = len(self.notes.guards)
+        self.notes.guards += new
         try:
             value = at.visit(node.body if test else node.orelse, local)
         finally:
-            del self.path.guards[depth:]
+            del self.notes.guards[depth:]
         if isinstance(value, str):
             for guard in new:
                 guard.loop.chose.add(guard.text)
@@ -89,9 +96,10 @@ class Formal(SweptDomain):
         return Number(self.path, expr, here(value), new | guards_of([value])) if new and expr else value
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
+        left, right = self.plain(left), self.plain(right)
         outcome = super().compare(op, left, right, node, at)
         if isinstance(left, LayerText):
-            return self.path.test(Relation("", (left.index,)), bool(outcome))
+            return self.notes.test(Relation("", (left.index,)), bool(outcome))
         found = numbers_in([left, right])
         nothing = isinstance(op, ast.In | ast.NotIn) and not right
         if not found or nothing or isinstance(op, ast.Is | ast.IsNot):
@@ -102,41 +110,48 @@ class Formal(SweptDomain):
         else:
             relation = Relation("", tuple(number.expr for number in found))
         if relation.indexed:
-            return self.path.test(relation, bool(outcome))
-        self.path.tested(text_of(at.meaning(node)), bool(outcome), relation)
+            return self.notes.test(relation, bool(outcome))
+        self.notes.tested(text_of(at.meaning(node)), bool(outcome), relation)
         return outcome
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
-        """A flag or a text that is derived is one of the index: its list may be another elsewhere."""
+        """Return an item; a derived flag or text is a test of the index."""
+        value = self.plain(value)
         if isinstance(value, list) and isinstance(index, Number) and isinstance(index.expr, Poly):
-            self.path.fix(index.expr)
-            if not any(loop.symbol in index.expr.axes for loop in self.path.open):
-                self.path.compare("==", index.expr, self.path.space.constant(here(index)), True)
+            self.notes.fix(index.expr)
+            if not any(loop.symbol in index.expr.axes for loop in self.notes.open):
+                self.path.compare("==", index.expr, self.space.constant(here(index)), True)
             found = super().item(value, here(index), node, at)
-            self.path.tell_apart(Lookup(value, index.expr, found), index.expr.axes)
+            self.notes.distinguish(Lookup(value, index.expr, found), index.expr.axes)
         else:
-            found = super().item(value, index, node, at)
+            found = super().item(value, fixed(index), node, at)
         if not isinstance(value, Derived) or not isinstance(index, Number):
             return found
         if isinstance(found, bool):
-            return self.path.test(Relation("", (index.expr,)), found)
+            return self.notes.test(Relation("", (index.expr,)), found)
         if isinstance(found, str):
             found = LayerText(found)
             found.index = index.expr
         return found
 
-    def apart(self, value: Any) -> None:
-        """Modules that stand for several are in lists like any other."""
+    def iterate(self, value: Any, node: ast.expr, at: Walk) -> Any:
+        return super().iterate(self.plain(value), node, at)
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
         if function is BINARY[ast.Mult] and any(isinstance(part, SEQUENCES) for part in arguments):
-            arguments = [fixed(part) for part in arguments]  # a list that is repeated so often
-        return super().apply(function, arguments, node, at)
+            arguments = [fixed(part) for part in arguments]  # the length of a list
+        return super().apply(function, [self.plain(part) for part in arguments], node, at)
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         if not isinstance(value, dict):
             arguments = [fixed(argument) for argument in arguments]
-        return super().method(value, name, arguments, node, at)
+        return super().method(self.plain(value), name, arguments, node, at)
+
+    def plain(self, value: Any) -> Any:
+        return value.plain() if isinstance(value, SymRange) else value
+
+    def known_by(self, value: Any) -> Any:
+        return key(value) if isinstance(value, Number) else super().known_by(value)
 
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         found = numbers_in(arguments)
@@ -146,130 +161,125 @@ class Formal(SweptDomain):
         if name == "range" and found and len(arguments) < 3:
             at.guarded(range, map(here, arguments), node)
             return SymRange(*arguments) if len(arguments) == 2 else SymRange(0, arguments[0])
-        if name in ("sum", "prod"):
-            return Exact.function(self, name, arguments, node, at)
-        if not found or name not in (*FUNCTIONS, "int", "round", "log"):
-            return super().function(name, arguments, node, at)
+        if name == "len" and isinstance(arguments[0], SymRange):
+            return arguments[0].length
+        if found and name in (*FUNCTIONS, "int", "round", "log"):
+            return self._number(name, arguments, found, node, at)
+        if name == "range":
+            arguments = [fixed(argument) for argument in arguments]
+        number = symbolic_function(name, arguments)
+        return super().function(name, arguments, node, at) if number is None else number
+
+    def _number(self, name: str, arguments: list[Any], found: list[Number], node: ast.Call, at: Walk) -> Any:
+        """Return a function of numbers: an expression, or a new symbol at the values of this run."""
         flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
-        exprs = tuple(expr for part in flat if (expr := self.path.expr_of(part)) is not None)
+        pairs = [(part, expr) for part in flat if (expr := self.path.expr_of(part)) is not None]
+        first, exprs = pairs[0][1], tuple(expr for _, expr in pairs)
         value = at.guarded(PLAIN[name], [bare(argument) for argument in arguments], node)
         if name == "int":
-            if isinstance(exprs[0], Poly):
+            if isinstance(first, Poly):
                 return flat[0]
-            if exprs[0].low < 0:  # it rounds towards zero
-                self.path.compare("<", exprs[0], self.path.space.literal(0.0), bool(here(flat[0]) < 0))
-                self.path.note(f"{ast.unparse(node.args[0])} >= 0", bool(here(flat[0]) >= 0))
-            if here(flat[0]) >= 0 and not self.opaque_floats:
-                return Number(self.path, self.path.space.whole("trunc", exprs[0]), value, guards_of(found))
-        elif name in FUNCTIONS and len(exprs) == len(flat):
-            return Number(self.path, self.path.fields.function(name, exprs), value, guards_of(found))
-        places = {loop.symbol: loop.index for loop in self.path.open}
-        inputs = [self.path.fields.at(expr, places) for expr in exprs]
-        for expr, there in zip(exprs, inputs, strict=True):
-            self.path.compare("==", expr, there, True)
-        meaning = f"{name}({', '.join(str(self.path.fields.shown(there)) for there in inputs)})"
-        for there, part in zip(
-            inputs, (part for part in flat if self.path.expr_of(part) is not None), strict=True
-        ):
-            if (value_here := self.path.expr_of(here(part))) is not None:
-                self.path.compare("==", there, value_here, True)
-        made = self.path.define([meaning], meaning, value)
-        return Number(self.path, made.expr, value, guards_of(found))
+            positive = bool(here(flat[0]) >= 0)
+            if first.low < 0:  # int() rounds towards zero
+                self.path.compare("<", first, self.space.literal(0.0), not positive)
+                self.notes.note(f"{ast.unparse(node.args[0])} >= 0", positive)
+            if positive and not self.opaque_floats:
+                return Number(self.path, self.space.whole("trunc", first), value, guards_of(found))
+        elif name in FUNCTIONS and len(pairs) == len(flat):
+            return Number(self.path, function(self.space, name, exprs), value, guards_of(found))
+        return Number(self.path, self.notes.opaque(name, pairs, value).expr, value, guards_of(found))
 
     def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
         first = node.generators[0]
         if len(node.generators) > 1 or first.ifs:
-            return super(SweptDomain, self).listed(node, local, at)
+            return super().listed(node, local, at)
         source = at.visit(first.iter, local)
-        if isinstance(source, SymRange):
-            for end in numbers_in(source):
-                same = Condition("==", end.expr, self.path.space.constant(end.value), True)
-                self.path.tell_apart(same, end.expr.axes)
-            plain: Any = range(here(source.start), here(source.stop))
-        else:
-            plain = source
+        for end in numbers_in(source if isinstance(source, SymRange) else []):
+            if (
+                same := self.path.condition("==", end.expr, self.space.constant(end.value), True)
+            ) is not None:
+                self.notes.distinguish(same, end.expr.axes)
+        plain = range(here(source.start), here(source.stop)) if isinstance(source, SymRange) else source
         items = self.iterate(plain, first.iter, at)
         items = items if isinstance(items, range) and items.step == 1 else list(items)
         own = (items.start, items.stop) if isinstance(items, range) else (0, len(items))
         ends = source if isinstance(source, SymRange) else SymRange(*own)
         variable = first.target.id if isinstance(first.target, ast.Name) else "i"
-        loop = Loop(self.path, variable, ends, len(items))
+        loop = Loop(self.space, variable, ends, len(items))
         if not items and loop.free:
-            self.path.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula
-            self.path.check("<=", loop.stop, loop.first)
+            self.notes.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula
+            self.notes.check("<=", loop.stop, loop.first)
         if at.has_equal_turns(node) and not self.unroll:
             at.spend(len(items) // 8, node)
-            return self.shared(at.visit(node.elt, local), loop, ends) if items else []
-        self.path.loops.append(loop)
-        self.path.open.append(loop)
+            return self._shared(at.visit(node.elt, local), loop, ends) if items else []
+        self.notes.loops.append(loop)
+        self.notes.open.append(loop)
+        variable = ast.unparse(first.target)
         try:
             return [
-                self.ended(self.turn(item, items, loop, node, local, at), loop, ast.unparse(first.target))
-                for loop.place, item in enumerate(items)
+                self._outside(self._turn(item, items, loop, node, local, at), loop, variable)
+                for item in items
             ]
         finally:
-            self.path.open.pop()
+            self.notes.open.pop()
 
-    def turn(self, item: Any, items: Any, loop: Loop, node: Comprehension, local: Locals, at: Walk) -> Any:
-        """What one turn of a loop gives: what an earlier one gave, where all is decided as it was there."""
-        places = {other.symbol: other.index for other in self.path.open}
-        if (seen := self.path.earlier(loop)) is not None:
-            loop.again(seen)
-            loop.history.append((seen.decisions, places))
-            return seen.value
-        loop.decisions, loops = [], len(self.path.loops)
-        loop.history.append((loop.decisions, places))
-        index = self.path.fields.index(loop.symbol)
+    def _turn(self, item: Any, items: Any, loop: Loop, node: Comprehension, local: Locals, at: Walk) -> Any:
+        """Evaluate an iteration, unless everything is decided as in an earlier one."""
+        known = self.notes.earlier(loop)
+        places = {other.symbol: other.index for other in self.notes.open}
+        places[loop.symbol] += 1
+        if known is not None:
+            loop.history.append(Iteration(known.decisions, places, []))
+            return known.value[0]
+        turn = Iteration([], places, [])
+        loop.history.append(turn)
+        loops = len(self.notes.loops)
+        index = self.space.atom("index", (loop.symbol,), 0, LARGEST)
         if isinstance(items, range):
             item = Number(self.path, index, item)
         else:
-            self.path.tell_apart(Lookup(items, index, item), index.axes)  # its loop starts at 0
+            self.notes.distinguish(Lookup(items, index, item), index.axes)  # its loop starts at 0
         inner = dict(local)
         at.bind(node.generators[0].target, item, inner)
         value = at.visit(node.elt, inner)
         indexed = any(loop.symbol in number.expr.axes for number in numbers_in(value))
-        if not indexed and loops == len(self.path.loops):  # loops within it have turns of their own
-            loop.seen.append(Seen(loop.place, loop.decisions, value))
+        if not indexed and loops == len(self.notes.loops):  # inner loops have iterations of their own
+            turn.value.append(value)
         return value
 
-    def ended(self, value: Any, loop: Loop, variable: str) -> Any:
-        """What one turn of a loop gave, outside of the loop."""
+    def _outside(self, value: Any, loop: Loop, variable: str) -> Any:
+        """Return the value of an iteration outside of its loop."""
         if isinstance(value, Node):
-            return repeated(value, Turn(variable, loop, loop.place, 1))
-        if _counted(value):
-            self.path.fix_turns([loop])
-        return self.settled(value, loop)
+            return repeated(value, Turn(variable, loop, loop.index - loop.start, 1))
+        if _is_counted(value):
+            self.notes.fix_turns([loop])
+        return self._without_index(value, loop)
 
-    def settled(self, value: Any, loop: Loop) -> Any:
-        """A value without the index of a loop, which is a number there."""
+    def _without_index(self, value: Any, loop: Loop) -> Any:
         if isinstance(value, list):
-            return [self.settled(item, loop) for item in value]
+            return [self._without_index(item, loop) for item in value]
         if not isinstance(value, Number):
             return value
         turn = {loop.symbol: loop.index}
         if isinstance(value.value, bool):
-            return self.path.test(self.path.relation(value).at(self.path.fields, turn), value.value)
+            return self.notes.test(self.notes.in_turn(self.notes.relation(value), turn), value.value)
         guards = frozenset(guard for guard in value.guards if guard.loop is not loop)
-        return self.path.number(self.path.fields.at(value.expr, turn), value.value, guards)
+        return self.path.number(in_turn(self.space, value.expr, turn), value.value, guards)
 
-    def shared(self, value: Any, loop: Loop, ends: SymRange) -> list[Any]:
-        """The turns of a loop that are all the same: of modules, one that stands for all."""
+    def _shared(self, value: Any, loop: Loop, ends: SymRange) -> list[Any]:
+        """Return identical iterations: of modules, one that counts for all."""
         if isinstance(value, Node):
-            return [repeated(value, Turn(loop.variable, None, loop.length, length_of(ends)))]
-        if _counted(value):
-            self.path.fix_turns([loop])
+            return [repeated(value, Turn(loop.variable, None, loop.length, ends.length))]
+        if _is_counted(value):
+            self.notes.fix_turns([loop])
         return [value] * loop.length
 
     def mapped(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
-        """Named turns; where all build the same module, one that stands for all of them."""
+        """Return named iterations; if all build the same module, one that counts for all."""
         first = node.generators[0]
         same = ast.copy_location(ast.GeneratorExp(node.value, node.generators), node)
-        if (
-            self.unroll
-            or not at.has_equal_turns(same)
-            or not (found := self.listed(same, local, at))
-            or not isinstance(found[0], Node)
-        ):
+        found = self.listed(same, local, at) if not self.unroll and at.has_equal_turns(same) else []
+        if not found or not isinstance(found[0], Node):
             return super().mapped(node, local, at)
         inner = dict(local)
         source = at.visit(first.iter, local)
@@ -280,20 +290,18 @@ class Formal(SweptDomain):
 
 @lru_cache(maxsize=SEEN)
 def text_of(node: ast.expr) -> str:
-    """A test as its spec says it."""
+    """Return a test as its spec writes it."""
     return ast.unparse(node)
 
 
 def _positive(node: ast.expr, at: Walk) -> tuple[str, bool]:
-    """A test without its `not`, and whether it holds where the test does."""
+    """Return the text of a test without `not`, and True if it holds where the test does."""
     holds, node = True, at.meaning(node)
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         holds, node = not holds, at.meaning(node.operand)
     return text_of(node), holds
 
 
-def _counted(value: Any) -> bool:
-    """Whether a turn gives modules or numbers, which are counted one by one where it gives several."""
-    if isinstance(value, list):
-        return any(map(_counted, value))
-    return isinstance(value, Node | Number)
+def _is_counted(value: Any) -> bool:
+    """Return True for modules and numbers, which count one by one if an iteration gives several."""
+    return any(map(_is_counted, value)) if isinstance(value, list) else isinstance(value, Node | Number)

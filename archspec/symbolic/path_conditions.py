@@ -1,9 +1,8 @@
-"""Numbers that know their expression, and path conditions: where a count takes the same path as at one point.
+"""Numbers with expressions, and the conditions under which a count takes the same path.
 
-A :class:`Number` has a polynomial beside its value. Arithmetic gives such numbers again. A comparison that
-the bounds of the fields do not settle is noted as a :class:`Condition` of the :class:`Path`, and so is every
-use of a plain value, e.g. as a dictionary's key: then the path is taken only where the value is that one. So
-whatever is done with numbers, the result is the same expression wherever the conditions hold.
+A :class:`Number` has a value and an expression; arithmetic gives such numbers again. A comparison that the
+bounds do not decide is recorded as a :class:`Condition` of the :class:`Path`, and so is every use of a plain
+value, for instance as a key. So the result is the same expression wherever the conditions hold.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from archspec.language.values import here
-from archspec.symbolic.decisions import Condition
-from archspec.symbolic.polynomials import PYTHON, ROUNDING, Poly, Real, Space, TooLarge
+from archspec.symbolic.expressions import PYTHON, ROUNDING, Condition, Poly, Real, TooLarge
+from archspec.symbolic.polynomials import Space
 
 MAX_BITS = 4_096  # of a number that is handled symbolically
 NONE: frozenset[Any] = frozenset()
@@ -22,54 +21,62 @@ _NUMBERS = (int, float)
 
 
 class Path:
-    """The decisions of one run at one point of a grid."""
+    """The decisions of one run: ``record`` receives conditions, ``pin`` numbers whose plain value is used."""
 
-    def __init__(self, space: Space) -> None:
-        self.space = space
+    def __init__(
+        self,
+        space: Space,
+        record: Callable[[Condition], None] | None = None,
+        pin: Callable[[Number], None] | None = None,
+        divide: bool = True,
+    ) -> None:
+        self.space, self.divides = space, divide
         self.conditions: dict[Condition, None] = {}
+        self.record = record or self.keep
+        self.pin = pin or self.fix
         self.turns: list[tuple[Any, int]] = []  # of open loops: the stop, and the index, which is below it
 
+    def keep(self, condition: Condition) -> None:
+        self.conditions[condition] = None
+
     def number(self, expr: Poly | Real, value: Any, guards: frozenset[Any] = NONE) -> Any:
-        """A number; a plain int where the expression is a constant."""
+        """Return a number; a plain int if the expression is constant."""
         if isinstance(expr, Poly):
             if expr.low == expr.high and not guards:
                 return expr.low
             if max(abs(expr.low), abs(expr.high)).bit_length() > MAX_BITS:
-                raise TooLarge("a number of too many digits")
+                raise TooLarge("a number with too many digits")
         return Number(self, expr, value, guards)
 
-    def record(self, condition: Condition) -> None:
-        """Record a decision."""
-        self.conditions[condition] = None
-
-    def pin(self, number: Number) -> None:
-        """Record that what follows holds for one value of a number only."""
+    def fix(self, number: Number) -> None:
+        """Record that what follows holds only for this value of a number."""
         expr = self.expr_of(number.value)
         assert expr is not None  # bounds are finite
         self.compare("==", number.expr, expr, True)
 
-    def divide(self, divisor: Poly | Real, value: Any) -> None:
-        """Record whether a divisor is 0."""
-        self.compare("==", divisor, self.space.constant(0), value == 0)
-
-    def decide(self, op: str, left: Poly | Real, right: Real | None, holds: bool) -> None:
-        """Notes a comparison, unless it comes out the same all over the grid."""
-        low, high = (0, 0) if right is None else (right.low, right.high)
-        if op == "<":
-            settled = left.high < low or left.low >= high
-        else:
-            settled = left.low > high or left.high < low or left.low == left.high == low == high
-        if not settled:
-            self.record(Condition(op, left, right, holds))
-
     def compare(self, op: str, left: Poly | Real, right: Poly | Real, holds: bool) -> None:
+        """Record a comparison, unless it has the same outcome within all bounds."""
+        if (condition := self.condition(op, left, right, holds)) is not None:
+            self.record(condition)
+
+    def condition(self, op: str, left: Poly | Real, right: Poly | Real, holds: bool) -> Condition | None:
+        """Return a comparison as a condition; None if the bounds decide it."""
+        other: Real | None = None
         if isinstance(left, Poly) and isinstance(right, Poly):
-            self.decide(op, self.space.add(left, right, -1), None, holds)
+            left = self.space.subtract(left, right)
         else:
-            self.decide(op, *self.space.reals(left, right), holds)
+            left, other = self.space.reals(left, right)
+        low, high = (0, 0) if other is None else (other.low, other.high)
+        if left is other:
+            return None
+        if op == "<":
+            decided = left.high < low or left.low >= high
+        else:
+            decided = left.low > high or left.high < low or left.low == left.high == low == high
+        return None if decided else Condition(op, left, other, holds)
 
     def expr_of(self, value: Any) -> Poly | Real | None:
-        """The expression of a number, whether swept or plain; None for what is no number, or no usual one."""
+        """Return the expression of a number, symbolic or plain; None for other values and infinite floats."""
         kind = type(value)
         if kind is Number:
             return value.expr  # type: ignore[no-any-return]
@@ -80,37 +87,22 @@ class Path:
 
 def _operator(op: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """`number op other` and `other op number`."""
-
-    def left(self: Number, other: Any) -> Any:
-        return self.operate(op, self, other)
-
-    def right(self: Number, other: Any) -> Any:
-        return self.operate(op, other, self)
-
-    return left, right
+    return (
+        lambda self, other: self.operate(op, self, other),
+        lambda self, other: self.operate(op, other, self),
+    )
 
 
 def _of_value(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What Python makes of the plain value."""
-
-    def method(self: Number) -> Any:
-        return function(self.fixed())
-
-    return method
+    return lambda self: function(self.fixed())
 
 
 def _rounded(way: str) -> Callable[[Any], Any]:
-    def method(self: Number) -> Any:
-        return self.whole(way)
-
-    return method
+    return lambda self: self.whole(way)
 
 
 class Number:
-    """An int or a float on a path, which behaves as the Python number that it is here.
-
-    ``guards`` are the tests of a layer's index that chose it, for a path that speaks of them.
-    """
+    """An int or a float on a path, which behaves like Python's; its ``guards`` are tests of an index."""
 
     __slots__ = ("expr", "guards", "path", "value")
 
@@ -119,16 +111,16 @@ class Number:
 
     @staticmethod
     def operate(op: str, left: Any, right: Any) -> Any:
-        """`left op right`, one of which is a number."""
         path = _path(left, right)
         dividend, divisor = path.expr_of(left), path.expr_of(right)
         first, second = here(left), here(right)
         if dividend is not None and divisor is not None:
             if op in ("/", "//", "%"):
-                path.divide(divisor, second)
+                if path.divides:
+                    path.compare("==", divisor, path.space.constant(0), second == 0)
                 if second == 0:
                     return PYTHON[op](first, second)  # raises
-            try:  # what fails is done on plain numbers, where it fails again if it has to
+            try:  # an operation that fails is done on plain numbers, and fails there again if it must
                 expr = path.space.operation(op, dividend, divisor)
                 return path.number(expr, PYTHON[op](first, second), guards_of((left, right)))
             except (TooLarge, ArithmeticError):
@@ -139,7 +131,7 @@ class Number:
 
     @staticmethod
     def compare(op: str, left: Any, right: Any) -> Any:
-        """`left op right` for `==` or `<`, decided here."""
+        """Return the outcome of `==` or `<`, and record it."""
         path = _path(left, right)
         one, other = path.expr_of(left), path.expr_of(right)
         first, second = here(left), here(right)
@@ -148,7 +140,7 @@ class Number:
         holds = first < second if op == "<" else first == second
         try:
             if one is None or other is None:
-                raise TooLarge("no usual number")
+                raise TooLarge("an infinite float")
             path.compare(op, one, other, holds)
         except TooLarge:
             fixed(left), fixed(right)
@@ -156,16 +148,16 @@ class Number:
 
     @property
     def decided(self) -> Any:
-        """The number that torch's layers take decisions on: this one, so that the path records them."""
+        """The number itself, so that the path records what torch's layers decide on it."""
         return self
 
     def fixed(self) -> Any:
-        """The plain value; what follows holds for this one alone."""
+        """Return the plain value; what follows holds only for it."""
         self.path.pin(self)
         return self.value
 
     def whole(self, rounding: str) -> Any:
-        """The number rounded to an int in one of the ways of :data:`ROUNDING`."""
+        """Return the number rounded to an int in one of the ways of :data:`ROUNDING`."""
         if isinstance(self.expr, Poly):
             return self
         try:
@@ -175,7 +167,7 @@ class Number:
         return self.path.number(rounded, ROUNDING[rounding](self.value), self.guards)
 
     def real(self) -> Any:
-        """The number as a float."""
+        """Return the number as a float."""
         if isinstance(self.expr, Real):
             return self
         try:
@@ -242,31 +234,27 @@ def _negated(outcome: Any) -> Any:
 
 
 def fixed(value: Any) -> Any:
-    """The plain value of a number, on which its path rests from now on; everything else as it is."""
+    """Return the plain value of a number, and record its use; any other value unchanged."""
     return value.fixed() if isinstance(value, Number) else value
 
 
 def numbers_in(value: Any) -> list[Number]:
-    """The numbers in a list, or in lists of it."""
+    """Return the numbers in a value, also those in nested lists."""
     if isinstance(value, Number):
         return [value]
     return [n for item in value for n in numbers_in(item)] if isinstance(value, list | tuple) else []
 
 
 def bare(value: Any) -> Any:
-    """A number, or a list or a mapping of some, as it is here."""
+    """Return the plain value of a number, a list or a mapping, for types and messages."""
     if isinstance(value, dict):
         return {key: bare(item) for key, item in value.items()}
     return [bare(item) for item in value] if isinstance(value, list | tuple) else here(value)
 
 
 def guards_of(values: Any) -> frozenset[Any]:
-    """The guards that any of some numbers came through."""
-    found = NONE
-    for value in values:
-        if type(value) is Number and value.guards:
-            found |= value.guards
-    return found
+    """Return the guards of some numbers."""
+    return NONE.union(*(value.guards for value in values if type(value) is Number))
 
 
 def _path(left: Any, right: Any) -> Path:
@@ -274,13 +262,34 @@ def _path(left: Any, right: Any) -> Path:
     return path
 
 
+def symbolic_function(name: str, arguments: list[Any]) -> Any:
+    """Return a function of numbers as an expression; None if it is not one of those that have one here."""
+    first: Any = arguments[0] if arguments else None
+    if len(arguments) == 1 and isinstance(first, Number):
+        if name in ("int", "float"):
+            return first.whole("trunc") if name == "int" else first.real()
+        return isinstance(first.value, int) if name == "is_int" else None
+    if name not in ("min", "max"):
+        return None
+    listed = first if len(arguments) == 1 and isinstance(first, list) else arguments
+    path = next((part.path for part in listed if isinstance(part, Number)), None)
+    if path is None or not all(type(here(part)) is int for part in listed):
+        return None
+    value = {"min": min, "max": max}[name](map(here, listed))
+    exprs = [expr for part in listed if isinstance(expr := path.expr_of(part), Poly)]
+    return path.number(path.space.extreme(name, exprs), value)
+
+
 class SymRange(NamedTuple):
-    """`range(start, stop, step)` with symbolic ends."""
+    """`range(start, stop)` with symbolic ends."""
 
     start: Any
     stop: Any
-    step: Any = 1
 
     def plain(self) -> range:
-        """The range here, of which a number takes note."""
-        return range(*(end.fixed() if isinstance(end, Number) else end for end in self))
+        """Return the range of this run; its ends are recorded."""
+        return range(fixed(self.start), fixed(self.stop))
+
+    @property
+    def length(self) -> Any:
+        return self.stop - self.start if self.stop > self.start else 0

@@ -1,25 +1,31 @@
-"""How many layers have a tensor: the length of a loop, a threshold or modulus in closed form, or a symbol."""
+"""The rows of a formula, and how many layers have each: a closed form of a loop, or a symbol."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.symbolic.assumptions import Assumptions, Guard, Loop
+from archspec.errors import SpecError
+from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.builder import SymbolicBuilder
-from archspec.symbolic.counts import Turn
-from archspec.symbolic.rows import Row, merged, rows
+from archspec.symbolic.counts import Loops, Standing, standing
+from archspec.symbolic.loops import Guard, Loop
+from archspec.symbolic.path_conditions import guards_of
 from archspec.symbolic.validity.checks import settle_loops
 from archspec.tree.node import Node
+from archspec.tree.tensors import Tensor, tensors
+
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 class SymbolicTensor(NamedTuple):
     """One tensor, or one that `repetition` layers have.
 
-    ``numel`` is the number of elements of all of them together that are no copy of another tensor;
-    ``active`` that of those which work on a token.
+    ``numel`` is the number of elements of all of them together, without copies of other tensors; ``active``
+    the number of those that are active for a token.
     """
 
     name: str
@@ -36,88 +42,141 @@ class SymbolicTensor(NamedTuple):
     embedding: str
 
 
-def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTensor]:
-    """The rows of a tree that a symbolic builder built.
+class Row(NamedTuple):
+    """One tensor, with the iterations and guards on the way to it; sizes are SymPy expressions."""
 
-    A tensor that many layers have is one row: its name with `{i}` in it, its shape, how often it stands, and
-    the guard under which it does.
+    place: Standing
+    tensor: Tensor
+    shape: tuple[Any, ...]
+    times: Any
+    routed: tuple[Any, ...] | None
+    guards: frozenset[Guard]
+
+    def kind(self, guards: frozenset[Guard]) -> Any:
+        """What iterations of one tensor have in common."""
+        tensor = self.tensor
+        facts = (tensor.trainable, tensor.kind, tensor.layer, tensor.embedding, tensor.tied_to is None)
+        return (self.place.template, self.shape, self.times, guards, facts, self.routed)
+
+
+def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTensor]:
+    """Return the rows of a tree that a symbolic builder built.
+
+    A tensor that many layers have is one row: its name with `{i}`, its shape, its repetition and its guard.
+
+    Errors: :class:`Loops` for ties that name single iterations of a loop.
     """
-    trace = builder.path
-    trace.settle()
-    groups = merged(list(rows(root, trace)))
-    alone: dict[tuple[str, frozenset[Guard]], int] = {}
-    for row, *_ in groups:
-        alone[row.place.template, row.guards] = alone.get((row.place.template, row.guards), 0) + 1
-    counter = Counter(trace)
+    notes = builder.notes
+    notes.settle()
+    groups = _merged(_rows(root, notes))
+    kinds = Counter((row.place.template, row.guards) for row, *_ in groups)
+    counter = Repetitions(notes)
     found = [
-        counter.group(members, alone[members[0].place.template, members[0].guards] == 1) for members in groups
+        counter.row(members, kinds[members[0].place.template, members[0].guards] == 1) for members in groups
     ]
     guards = {(guard.loop, guard.text) for members in groups for guard in members[0].guards}
-    settle_loops(trace, counter.counted, guards, counter.closed)
+    settle_loops(notes, counter.counted, guards, counter.closed)
     return found
 
 
-class Counter:
+def _rows(root: Node, notes: Assumptions) -> list[Row]:
+    try:
+        found = {tensor.name: tensor for tensor in tensors(root)}
+    except SpecError:
+        raise Loops from None
+    rows = []
+    for place in standing(root):
+        tensor, form = found[place.name], notes.form
+        routed = tuple(map(form, place.routed)) if place.routed else None
+        guards = (guard for guard in place.guards | guards_of(tensor.shape))
+        decisive = frozenset(guard for guard in guards if guard.text in guard.loop.decisive)
+        times = sympy.Mul(*map(form, place.times))
+        rows.append(Row(place, tensor, tuple(map(form, tensor.shape)), times, routed, decisive))
+    return rows
+
+
+def _merged(found: list[Row]) -> list[list[Row]]:
+    """Group equal rows; rows on both sides of a guard lose that guard."""
+    groups: dict[Any, list[Row]] = {}
+    for row in found:
+        groups.setdefault(row.kind(row.guards), []).append(row)
+    while twins := next(filter(None, (_twins(kind, rows[0], groups) for kind, rows in groups.items())), None):
+        kind, twin, rest = twins
+        both = [row._replace(guards=rest) for row in (*groups.pop(kind), *groups.pop(twin))]
+        groups.setdefault(both[0].kind(rest), []).extend(both)
+    return list(groups.values())
+
+
+def _twins(kind: Any, row: Row, groups: dict[Any, list[Row]]) -> tuple[Any, Any, frozenset[Guard]] | None:
+    """The same rows for the other outcome of a guard, and the guards that both have."""
+    for guard in row.guards:
+        rest = row.guards - {guard}
+        twin = row.kind(rest | {guard._replace(outcome=not guard.outcome)})
+        if twin in groups and twin != kind:
+            return kind, twin, rest
+    return None
+
+
+class Repetitions:
     """Turns groups of equal rows into rows with a repetition."""
 
-    def __init__(self, trace: Assumptions) -> None:
-        self.trace = trace
-        self.known: dict[Any, tuple[Any, Any] | None] = {}  # the counts of a test's turns
-        self.counted: set[tuple[Loop, str]] = set()  # tests whose turns have a closed form
+    def __init__(self, notes: Assumptions) -> None:
+        self.notes = notes
+        self.known: dict[Any, tuple[Any, Any] | None] = {}  # the counts of a test's iterations
+        self.counted: set[tuple[Loop, str]] = set()  # tests whose iterations have a closed form
 
-    def group(self, members: list[Row], alone: bool) -> SymbolicTensor:
+    def row(self, members: list[Row], alone: bool) -> SymbolicTensor:
         row = members[0]
-        numel = sympy.Mul(*row.shape) if row.tensor.tied_to is None else sympy.Integer(0)
+        numel = row.times * sympy.Mul(*row.shape) if row.tensor.tied_to is None else sympy.Integer(0)
         turns = row.place.turns
-        if not turns:
-            return self.tensor(row, row.times, numel * row.times)
-        loop = turns[-1].loop
-        if len(turns) > 1 or loop.symbol in (numel * row.times).free_symbols:
-            return self.tensor(
-                row, sympy.Integer(len(members)), self.series(members, loop, numel * row.times)
-            )
-        repetition = row.times * self.count(row, loop, len(members), alone)
-        return self.tensor(row, repetition, numel * repetition)
-
-    def tensor(self, row: Row, repetition: Any, total: Any) -> SymbolicTensor:
+        repetition, total = row.times, numel
+        if turns and (len(turns) > 1 or turns[-1].loop.symbol in numel.free_symbols):
+            repetition, total = sympy.Integer(len(members)), self._series(members, turns[-1].loop, numel)
+        elif turns:
+            count = self._count(row, turns[-1].loop, len(members), alone)
+            repetition, total = row.times * count, count * numel
         active = total
-        if row.routed is not None and self.here(row.routed[1]):
+        if row.routed is not None and self._value(row.routed[1]):
             chosen, experts = row.routed
-            few = bool(self.here(chosen) <= self.here(experts))
+            few = bool(self._value(chosen) <= self._value(experts))
             active = total * (chosen / experts if few else 1)
             if (chosen - experts).free_symbols:
-                self.trace.note(f"{chosen} <= {experts}", few)
-                self.trace.check("<=" if few else ">", chosen, experts)
+                self.notes.note(f"{chosen} <= {experts}", few)
+                self.notes.check("<=" if few else ">", chosen, experts)
+        tensor = row.tensor
         return SymbolicTensor(
-            row.place.template,
-            row.shape,
-            repetition,
-            _said(row.guards),
-            row.tensor.kind,
-            row.tensor.trainable,
-            row.tensor.layer,
-            row.place.owner,
-            row.tensor.tied_to,
-            total,
-            active,
-            row.tensor.embedding,
+            name=row.place.template,
+            shape=row.shape,
+            repetition=repetition,
+            guard=_words(row.guards),
+            kind=tensor.kind,
+            trainable=tensor.trainable,
+            layer=tensor.layer,
+            owner=row.place.owner,
+            tied_to=tensor.tied_to,
+            numel=total,
+            active=active,
+            embedding=tensor.embedding,
         )
 
-    def series(self, members: list[Row], loop: Loop, term: Any) -> Any:
-        """The sum over the turns of a term that depends on the index."""
+    def _series(self, members: list[Row], loop: Loop, term: Any) -> Any:
+        """The sum over the iterations of a term that depends on the index."""
         row = members[0]
         whole = len(row.place.turns) == 1 and not row.guards and len(members) == loop.length
         if whole and loop.stop.free_symbols:
             return sympy.summation(term, (loop.symbol, loop.first, loop.stop - 1)).doit()
-        self.listed(row, len(members))
-        return sympy.Add(*(term.subs(dict(map(_index, row.place.turns))) for row in members))
+        self._list(row, len(members))
+        indices = (
+            {turn.loop.symbol: turn.loop.start + turn.position for turn in row.place.turns} for row in members
+        )
+        return sympy.Add(*(term.subs(places) for places in indices))
 
-    def count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
-        """How many turns have the row: the loop's length, a closed form, or a symbol of its own."""
+    def _count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
+        """How many iterations have the row: the loop's length, a closed form, or a new symbol."""
         if not row.guards and members == loop.length:
             return loop.turns
         if not row.guards or not alone or any(guard.loop is not loop for guard in row.guards):
-            self.listed(row, members)
+            self._list(row, members)
             return sympy.Integer(members)
         guards = sorted(row.guards, key=str)
         for guard in guards:
@@ -125,109 +184,97 @@ class Counter:
             if (relation, loop) not in self.known:
                 self.known[relation, loop] = None if relation is None else self.closed(relation, loop)
             closed = self.known[relation, loop]
-            if closed is None:
+            if closed is None or self._value(closed[not guard.outcome]) != members:
                 continue
-            found = closed[0] if guard.outcome else closed[1]
-            if self.here(found) == members:
-                loop.unrolled |= len(guards) > 1
-                self.counted.add((loop, guard.text))
-                for other in guards:
-                    if other is not guard:
-                        self.trace.note(f"every {loop.variable} with {guard} has {other}")
-                return found
+            loop.unrolled |= len(guards) > 1
+            self.counted.add((loop, guard.text))
+            for other in guards:
+                if other is not guard:
+                    self.notes.note(f"every {loop.variable} with {guard} has {other}")
+            return closed[not guard.outcome]
         loop.unrolled = True
         after = [part for part in row.place.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
-        words = f"number of {loop.variable} in range({loop.turns}) with {_said(row.guards)}"
-        return self.trace.shown(self.trace.define(names or ["L_some"], words, members, (loop, row.guards)))
+        words = f"number of {loop.variable} in range({loop.turns}) with {_words(row.guards)}"
+        return self.notes.form(self.notes.define(names or ["L_some"], words, members, (loop, row.guards)))
 
-    def here(self, expr: Any) -> Any:
-        """The number that an expression is at the config."""
-        values = self.trace.values
-        return expr.subs(
-            {symbol: values[symbol.name] for symbol in expr.free_symbols if symbol.name in values}
-        )
+    def _value(self, expr: Any) -> Any:
+        """The value of an expression at the config."""
+        values = self.notes.values
+        return expr.subs({one: values[one.name] for one in expr.free_symbols if one.name in values})
 
-    def listed(self, row: Row, members: int) -> None:
-        """Notes that turns were counted one by one, where their number may depend on the config."""
+    def _list(self, row: Row, members: int) -> None:
+        """Note that iterations were counted one by one, where their number may depend on the config."""
         loops = [turn.loop for turn in row.place.turns]
         for loop in loops:
             loop.unrolled = True
-        self.trace.fix_turns(loops)
-        if any(self.varies(guard) for guard in row.guards):
+        self.notes.fix_turns(loops)
+        if any(self._varies(guard) for guard in row.guards):
             over = ", ".join(dict.fromkeys(map(str, loops)))
-            self.trace.note(f"{members} of {over} with {_said(row.guards)}")
+            self.notes.note(f"{members} of {over} with {_words(row.guards)}")
 
-    def varies(self, guard: Guard) -> bool:
-        """Whether a test depends on more than the loop's index."""
+    def _varies(self, guard: Guard) -> bool:
+        """Return True if a test depends on more than the loop's index."""
         relation = guard.loop.relation(guard.text)
         if relation is None:
             return True
         return bool((relation[1].free_symbols | relation[2].free_symbols) - {guard.loop.symbol})
 
     def closed(self, relation: tuple[str, Any, Any], loop: Loop) -> tuple[Any, Any] | None:
-        """How many indices of the loop fulfil a threshold or a modulus, and how many do not."""
+        """Return how many indices of the loop meet a threshold or a modulus, and how many do not."""
         i, start, stop = loop.symbol, loop.first, loop.stop
         op, left, right = relation
         if i in right.free_symbols and i not in left.free_symbols:
-            left, right = right, left
-            op = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
+            op, left, right = _TURNED.get(op, op), right, left
         if i in right.free_symbols:
             left, right = left - right, sympy.Integer(0)
         if isinstance(left, sympy.Mod) and op in ("==", "!="):
-            shift = left.args[0] - i
-            if i in shift.free_symbols or i in left.args[1].free_symbols:
+            shift, period = left.args[0] - i, left.args[1]
+            if i in shift.free_symbols or i in period.free_symbols:
                 return None
-            equal = self.modulus(shift, left.args[1], right, (start, stop))
-            return (equal, stop - start - equal) if op == "==" else (stop - start - equal, equal)
+            equal = self._modulus(shift, period, right, (start, stop))
+            return _ordered(op == "==", equal, stop - start - equal)
         shift = sympy.expand(left - i)
         if i in shift.free_symbols:
             return None
         edge = right - shift
         if op in ("==", "!="):
-            free = (edge - start).free_symbols | (stop - edge).free_symbols
-            if free:
-                self.trace.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
-                self.trace.check("<=", start, edge)
-                self.trace.check("<", edge, stop)
-            one, others = sympy.Integer(1), stop - start - 1
-            return (one, others) if op == "==" else (others, one)
+            if (edge - start).free_symbols | (stop - edge).free_symbols:
+                self.notes.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
+                self.notes.check("<=", start, edge)
+                self.notes.check("<", edge, stop)
+            return _ordered(op == "==", sympy.Integer(1), stop - start - 1)
         edge = edge + 1 if op in (">", "<=") else edge
         if start == 0 and edge.is_nonnegative:
             below, above = _least(stop, edge), sympy.Max(0, stop - edge)
         else:
             below = sympy.Max(0, _least(stop, edge) - start)
             above = stop - start - below
-        return (below, above) if op in ("<", "<=") else (above, below)
+        return _ordered(op in ("<", "<="), below, above)
 
-    def modulus(self, shift: Any, period: Any, rest: Any, ends: tuple[Any, Any]) -> Any:
+    def _modulus(self, shift: Any, period: Any, rest: Any, ends: tuple[Any, Any]) -> Any:
         """#{i in [start, stop): (i + shift) mod period == rest} for 0 <= rest < period."""
         start, stop = ends
         offset = rest - shift
         if not (rest.is_Integer and period.is_Integer):
-            self.trace.note(f"{rest} < {period}")
-            self.trace.check("<", rest, period)
-        self.trace.check("<=", 0, rest)
+            self.notes.note(f"{rest} < {period}")
+            self.notes.check("<", rest, period)
+        self.notes.check("<=", 0, rest)
         if start == 0 and shift == 0:
             return sympy.ceiling((stop - rest) / period)
         return sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)
 
 
-def _index(turn: Turn) -> tuple[Any, int]:
-    """The index of a loop, and what it is in a turn."""
-    return turn.loop.symbol, turn.loop.start + turn.position
+def _ordered(holds: bool, first: Any, second: Any) -> tuple[Any, Any]:
+    return (first, second) if holds else (second, first)
 
 
-def _said(guards: Iterable[Guard]) -> str:
+def _words(guards: Iterable[Guard]) -> str:
     return " and ".join(sorted(set(map(str, guards))))
 
 
 def _least(stop: Any, edge: Any) -> Any:
-    """min(stop, edge), left alone where one is plainly the smaller."""
-    return (
-        edge
-        if (stop - edge).is_nonnegative
-        else stop
-        if (edge - stop).is_nonnegative
-        else sympy.Min(stop, edge)
-    )
+    """min(stop, edge), or the one that is known to be the smaller."""
+    if (stop - edge).is_nonnegative:
+        return edge
+    return stop if (edge - stop).is_nonnegative else sympy.Min(stop, edge)

@@ -19,8 +19,9 @@ from archspec.specs.records import Spec
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.evaluator import Evaluator
+from archspec.symbolic.expressions import TooLarge
 from archspec.symbolic.path_conditions import Number, Path
-from archspec.symbolic.polynomials import Space, TooLarge
+from archspec.symbolic.polynomials import Space
 from archspec.symbolic.swept import SweptDomain, counts
 
 LENGTH = 4  # of an axis

@@ -39,7 +39,7 @@ def formulas(
     """The closed forms that give all exact counts, as `ClosedForm.of` looks for them."""
     wanted = exact(spec, architecture, raw)
     for unroll, opaque in product((False, True), repeat=2):
-        builder = SymbolicBuilder(Scope(spec, raw), opaque, unroll)
+        builder = SymbolicBuilder(Scope(spec, raw), opaque_floats=opaque, unroll=unroll)
         try:
             rows = symbolic_tensors(builder.build(architecture), builder)
         except Loops:
@@ -105,7 +105,7 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
         elsewhere, builder = formulas(spec, architecture, other)
         for quantity, formula in found.items():
             there = elsewhere[quantity]
-            meant = {name: text for name, (text, _) in builder.path.definitions.items()}
+            meant = {name: text for name, (text, _) in builder.notes.definitions.items()}
             same = (there.flags, there.conditions) == (formula.flags, formula.conditions)
             if same and all(meant.get(name) == text for name, text in formula.definitions.items()):
                 values = {name: there.config_values[name] for name in formula.symbols}
@@ -301,7 +301,7 @@ architectures:
     layers: Layer(flag and i < k, i == n - 1) for i in range(n)
 """
     found, builder = formulas(toy(text), "ToyModel", {})
-    assert not builder.path.definitions
+    assert not builder.notes.definitions
     assert [found["params"].evaluate(n=n, k=k) for n, k in ((5, 2), (7, 3))] == [
         2 * 4 + 3 * 6 + 4 * 3,
         3 * 4 + 4 * 6 + 6 * 3,

@@ -17,9 +17,9 @@ from archspec.language.values import here
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.evaluator import Evaluator
-from archspec.symbolic.path_conditions import Number, Path
-from archspec.symbolic.polynomials import Poly, Space
-from archspec.symbolic.swept import extreme
+from archspec.symbolic.expressions import Poly
+from archspec.symbolic.path_conditions import Number, Path, symbolic_function
+from archspec.symbolic.polynomials import Space
 
 Program = Callable[..., Any]
 
@@ -34,7 +34,7 @@ def _float(value: Any) -> Any:
 
 def _extreme(name: str, *values: Any) -> Any:
     """min() or max() as the spec language has it."""
-    found = extreme(name, list(values))
+    found = symbolic_function(name, list(values))
     return found if found is not None else {"min": min, "max": max}[name](values)
 
 
@@ -194,10 +194,10 @@ def test_a_number_is_no_int_but_says_what_it_is_here() -> None:
 
 def test_the_extreme_of_numbers_is_no_decision() -> None:
     path, n = number(2, 50)
-    least = extreme("min", [n, 9])
+    least = symbolic_function("min", [n, 9])
     assert (least.value, least.expr.low, least.expr.high) == (7, 2, 9) and not path.conditions
-    assert extreme("max", [n, 60, n]) == 60 and extreme("max", [[n, 2]]).expr is n.expr
-    assert extreme("min", [n, 1.5]) is None and extreme("min", [3, 4]) is None
+    assert symbolic_function("max", [n, 60, n]) == 60 and symbolic_function("max", [[n, 2]]).expr is n.expr
+    assert symbolic_function("min", [n, 1.5]) is None and symbolic_function("min", [3, 4]) is None
 
 
 def test_exact_division_needs_no_new_atom() -> None:

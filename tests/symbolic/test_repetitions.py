@@ -14,10 +14,11 @@ from archspec.errors import Source
 from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
-from archspec.symbolic.assumptions import Assumptions, Loop
+from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.builder import SymbolicBuilder
+from archspec.symbolic.loops import Loop
 from archspec.symbolic.path_conditions import SymRange
-from archspec.symbolic.repetitions import Counter, SymbolicTensor, symbolic_tensors
+from archspec.symbolic.repetitions import Repetitions, SymbolicTensor, symbolic_tensors
 
 START, STOP, EDGE, PERIOD = sympy.symbols("start stop edge period", integer=True, nonnegative=True)
 SIGNS: dict[str, Any] = {
@@ -30,10 +31,10 @@ SIGNS: dict[str, Any] = {
 }
 
 
-def loop_of(start: int, stop: int) -> tuple[Counter, Loop]:
-    path = Assumptions()
-    ends = SymRange(path.field("start", start) if start else 0, path.field("stop", stop))
-    return Counter(path), Loop(path, "i", ends, stop - start)
+def loop_of(start: int, stop: int) -> tuple[Repetitions, Loop]:
+    notes = Assumptions()
+    ends = SymRange(notes.field("start", start) if start else 0, notes.field("stop", stop))
+    return Repetitions(notes), Loop(notes.space, "i", ends, stop - start)
 
 
 @given(
@@ -69,7 +70,7 @@ def test_a_modulus_counts_the_turns(
     relation = (sign, sympy.Mod(loop.symbol + shift, PERIOD), EDGE)
     held = sum(1 for i in range(start, stop) if SIGNS[sign]((i + shift) % period, rest))
     found = counter.closed(relation, loop)
-    assert found is not None and counter.trace.words == {"edge < period": True}
+    assert found is not None and counter.notes.words == {"edge < period": True}
     at = {START: start, STOP: stop, EDGE: rest, PERIOD: period}
     assert [count.subs(at) for count in found] == [held, turns - held]
 
@@ -125,7 +126,7 @@ def test_rows_of_a_loop(dense: str, repetitions: dict[str, str]) -> None:
     assert {row.guard: str(row.repetition) for row in found} == repetitions
     assert {str(row.name) for row in found} == {"layers.{i}.dense"}
     count = sum(1 for i in range(9) if "i * i" in dense and i * i < 3)
-    assert {name: value for name, (_, value) in builder.path.definitions.items()} == (
+    assert {name: value for name, (_, value) in builder.notes.definitions.items()} == (
         {"L_dense": count} if count else {}
     )
 
@@ -138,7 +139,7 @@ def test_sizes_that_depend_on_the_index_are_added_up() -> None:
     (row,), builder = rows("Parameter(a * i)")
     for a, n in ((4, 9), (5, 6), (1, 1)):
         assert at(row.numel, a=a, n=n) == sum(a * i for i in range(n))
-    assert not builder.path.words, "a sum over all turns holds for every number of them"
+    assert not builder.notes.words, "a sum over all turns holds for every number of them"
 
 
 def test_turns_of_different_sizes_under_a_guard_are_counted_one_by_one() -> None:
@@ -147,7 +148,7 @@ def test_turns_of_different_sizes_under_a_guard_are_counted_one_by_one() -> None
         ("2", 7),
         ("Max(0, n - 2)", 14),
     ]
-    assert builder.path.words["n == 4"]
+    assert builder.notes.words["n == 4"]
 
 
 def test_rows_that_stand_on_both_sides_of_a_guard_lose_it() -> None:
@@ -159,7 +160,7 @@ def test_rows_that_stand_on_both_sides_of_a_guard_lose_it() -> None:
 @pytest.mark.parametrize("asked", ["late[i]", "kinds[i] == 'late'"])
 def test_what_every_layer_answers_alike_is_said_of_derived_flags_and_texts(asked: str) -> None:
     _, builder = rows(f"Parameter(a) if {asked} else None", k=9)
-    assert builder.path.words == {f"no i in range(n) has {asked}": True}
+    assert builder.notes.words == {f"no i in range(n) has {asked}": True}
 
 
 def test_numbers_that_a_loop_names_its_turns_by_stay() -> None:

@@ -1,4 +1,4 @@
-"""Takes a config through a spec and records its run: the config's scope and the builder, on one trail."""
+"""Evaluates a config and builds its model over recorded fields, for the sampler of `verify`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from archspec.configs.origin import Origin
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
-from archspec.language.domain import Walk
+from archspec.language.domain import Exact, Walk
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.values import here
 from archspec.specs.records import Field, Module, Spec
-from archspec.symbolic.decisions import Condition
-from archspec.symbolic.fields import Fields
-from archspec.symbolic.path_conditions import Number, bare
+from archspec.symbolic.counts import key
+from archspec.symbolic.expressions import Condition
+from archspec.symbolic.path_conditions import Number, bare, fixed, symbolic_function
+from archspec.symbolic.polynomials import Space
 from archspec.symbolic.runs.record import Config, FieldPath, Fork, Items, Known, Met, Read, Run
-from archspec.symbolic.swept import SweptDomain
 from archspec.tree.builder import Builder, Frame, Node
 
 TIES = "tie_word_embeddings"
@@ -39,29 +39,28 @@ def run(
     architecture: str,
     raw: Config,
     ignored: Expression | None = None,
-    fields: Fields | None = None,
+    space: Space | None = None,
 ) -> Run:
-    """The run of a config through an architecture; an ``ignored`` condition refuses nothing.
+    """Return the run of a config through an architecture; an ``ignored`` condition refuses nothing.
 
-    Conditions of several runs can be compared if the runs share their ``fields``.
+    Conditions of several runs can be compared if the runs share a ``space``.
     """
-    found = Run(raw, ignored, fields)
+    found = Run(raw, ignored, space)
     domain = Recorder(found, architecture)
     try:
         scope = RecordedScope(spec, raw, None, domain)
         scope.validate()
         RecordedBuilder(scope).build(architecture)
     except ArchspecError:
-        found.refusal = found.refusal or Met(Fork(None), False, tuple(found.trail.notes[-_LAST:]), 0, spec)
+        found.refusal = found.refusal or Met(Fork(None), False, tuple(found.notes[-_LAST:]), 0, spec)
     return found
 
 
-class Recorder(SweptDomain):
-    """Numbers on a run's trail; records how each test comes out."""
+class Recorder(Exact):
+    """The domain of recorded numbers; it records the outcome of each test."""
 
     def __init__(self, found: Run, architecture: str) -> None:
-        super().__init__(unroll=True)
-        self.run, self.trail = found, found.trail
+        self.run = found
         self.calls = [Call(None, architecture, (), [])]
         self.start = 0  # of the notes of the test in progress
 
@@ -71,8 +70,8 @@ class Recorder(SweptDomain):
         return Fork(node, call.node if passed else None)
 
     def seen(self, test: Fork, outcome: bool, at: Any) -> Met:
-        """A test with its own notes, or else those of the arguments of the calls in progress."""
-        every = (self.trail.notes[self.start :], *(call.notes for call in reversed(self.calls)))
+        """Return a test with its notes or, if it has none, those of the arguments of calls in progress."""
+        every = (self.run.notes[self.start :], *(call.notes for call in reversed(self.calls)))
         notes = tuple(dict.fromkeys(next((notes for notes in every if notes), ())))
         if isinstance(at, Builder):
             return Met(test, outcome, notes, self.start, at.frames[-1].scope.spec, self.calls[-1].module)
@@ -85,7 +84,7 @@ class Recorder(SweptDomain):
 
     def watch(self, at: Any, expression: Expression, evaluate: Callable[[], Any]) -> Any:
         """Evaluate an expression; record what refuses the config."""
-        before, self.start = self.start, len(self.trail.notes)
+        before, self.start = self.start, len(self.run.notes)
         try:
             return evaluate()
         except (EvaluationError, ArchspecError):
@@ -96,7 +95,7 @@ class Recorder(SweptDomain):
 
     def demand(self, at: Any, condition: Expression, demand: Callable[[], None]) -> None:
         """Check a condition of the spec and record whether it holds."""
-        before, start, holds = self.run.refusal, len(self.trail.notes), False
+        before, start, holds = self.run.refusal, len(self.run.notes), False
         self.run.demanded[condition.tree] = condition
         try:
             demand()
@@ -117,7 +116,7 @@ class Recorder(SweptDomain):
         negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         if not negation and not isinstance(node, ast.BoolOp) and node not in self.run.demanded:
             self.note(self.fork(node, at), outcome, at)
-            self.start = len(self.trail.notes)
+            self.start = len(self.run.notes)
         return outcome
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
@@ -138,24 +137,33 @@ class Recorder(SweptDomain):
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         if name == "len" and len(arguments) == 1 and isinstance(arguments[0], Items):
             return arguments[0].length
-        return super().function(name, arguments, node, at)
+        if name == "range":
+            arguments = list(map(fixed, arguments))
+        number = symbolic_function(name, arguments)
+        return super().function(name, arguments, node, at) if number is None else number
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         return super().method(bare(value), name, arguments, node, at)
 
+    def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
+        return super().item(value, fixed(index), node, at)
+
     def length(self, value: Any) -> Any:
         return value.length if isinstance(value, Items) else super().length(value)
 
+    def known_by(self, value: Any) -> Any:
+        return key(value) if isinstance(value, Number) else super().known_by(value)
+
 
 class RecordedScope(Scope):
-    """A config's fields on a trail; each time one is asked for is a read."""
+    """The recorded fields of a config; each access is a read."""
 
     domain: Recorder
 
     def __init__(self, spec: Spec, raw: Mapping[str, Any], origin: Origin | None, domain: Recorder) -> None:
         super().__init__(spec, raw, origin, domain)
         self.behind: dict[str, list[Read]] = {}  # reads that a computed field depends on
-        lifted = {name: domain.trail.lift(self.path(name), value) for name, value in self.raw.items()}
+        lifted = {name: domain.run.lift(self.path(name), value) for name, value in self.raw.items()}
         self.raw = {**lifted, **{name: self.raw[name] for name in ("model_type",) if name in self.raw}}
 
     def path(self, name: str) -> FieldPath:
@@ -170,24 +178,24 @@ class RecordedScope(Scope):
     def get(self, name: str) -> Any:
         value = super().get(name)
         name = self.canonical(name)
-        self.domain.trail.notes += [Read(self.path(name)), *self.behind.get(name, ())]
+        self.domain.run.notes += [Read(self.path(name)), *self.behind.get(name, ())]
         return value
 
     def _value(self, name: str) -> Any:
-        path, trail, run_ = self.path(name), self.domain.trail, self.domain.run
-        start = len(trail.notes)
+        path, run = self.path(name), self.domain.run
+        start = len(run.notes)
         try:
             value = super()._value(name)
         except ArchspecError:
-            if run_.refusal is not None:  # a config might give what cannot be computed
-                run_.refusal = run_.refusal._replace(notes=(*run_.refusal.notes, Read(path)))
+            if run.refusal is not None:  # a config might give what cannot be computed
+                run.refusal = run.refusal._replace(notes=(*run.refusal.notes, Read(path)))
             raise
-        self.behind[name] = [one for one in trail.notes[start:] if isinstance(one, Read)]
+        self.behind[name] = [one for one in run.notes[start:] if isinstance(one, Read)]
         if name in self.spec.fixed:
             return value
         plain = dict(value.raw) if isinstance(value, SubConfig) else bare(value)
         self.know(name, plain)
-        return value if isinstance(value, SubConfig) else trail.lift(path, plain)
+        return value if isinstance(value, SubConfig) else run.lift(path, plain)
 
     def know(self, name: str, value: Any) -> None:
         field = self.spec.fields.get(name)
@@ -203,14 +211,14 @@ class RecordedScope(Scope):
     def looked_up(self, name: str, value: Any) -> None:
         """Record a read of a field that may not be declared."""
         self.know(name, bare(value))
-        self.domain.trail.notes.append(Read(self.path(name)))
+        self.domain.run.notes.append(Read(self.path(name)))
 
     def asked(self, name: str, node: ast.Attribute, at: Evaluator) -> Any:
         value = super().asked(name, node, at)
         if name != "model_type":
             return value
         self.know(name, value)
-        return self.domain.trail.lift(self.path(name), value)
+        return self.domain.run.lift(self.path(name), value)
 
     def _sub_config(self, field: Field, call: ast.Call, value: Any) -> SubConfig | None:
         found = super()._sub_config(field, call, value)
@@ -254,7 +262,7 @@ class RecordedBuilder(Builder):
     def bound(
         self, module: Module, scope: Scope, arguments: list[Any], keywords: Locals, node: ast.Call
     ) -> Node:
-        notes = self.domain.trail.notes
+        notes = self.domain.run.notes
         self.domain.calls.append(Call(node, module.name, module.parameters, notes[self.domain.start :]))
         value = super().bound(module, scope, arguments, keywords, node)
         self.domain.calls.pop()
@@ -262,7 +270,7 @@ class RecordedBuilder(Builder):
         return value
 
     def name(self, name: str, node: ast.Name) -> Any:
-        frame, notes = self.frames[-1], self.domain.trail.notes
+        frame, notes = self.frames[-1], self.domain.run.notes
         start = len(notes)
         value = super().name(name, node)
         if name in frame.where:
@@ -279,7 +287,7 @@ class RecordedBuilder(Builder):
         return found
 
     def tied_here(self, scope: Scope) -> bool:
-        self.domain.start = len(self.domain.trail.notes)
+        self.domain.start = len(self.domain.run.notes)
         tied = super().tied_here(scope)
         self.domain.note(Fork((scope.origin.path, TIES)), tied, self)
         return tied

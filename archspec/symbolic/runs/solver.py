@@ -14,8 +14,7 @@ from typing import Any
 import z3
 
 from archspec.configs.checks import may_be_negative
-from archspec.symbolic.decisions import Condition, value_at
-from archspec.symbolic.polynomials import Operation, Poly
+from archspec.symbolic.expressions import Condition, Operation, Poly, value_at
 from archspec.symbolic.runs.record import LENGTH, FieldPath, Run
 
 DEEP = ("layer", "depth", "block")
@@ -60,7 +59,7 @@ class Solver:
     """Looks for other numbers of one run's fields."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self.values = run, run.trail.values
+        self.run, self.values = run, run.values
 
     @cached_property
     def context(self) -> Any:
@@ -119,13 +118,13 @@ class Solver:
 
     def number(self, expr: Poly | Operation) -> Any:
         """An expression for z3; its value if it has no free field."""
-        space = self.run.trail.space
+        atoms = self.run.space.atoms
         if expr.axes.isdisjoint(self.free):
-            value = value_at(space, expr, self.values)
+            value = value_at(atoms, expr, self.values)
             return (z3.RealVal if isinstance(value, float) else z3.IntVal)(value, self.context)
         if isinstance(expr, Poly):
             return sum(
-                coefficient * prod(self.number(space.atoms[n]) for n, power in monomial for _ in range(power))
+                coefficient * prod(self.number(atoms[n]) for n, power in monomial for _ in range(power))
                 for monomial, coefficient in expr.terms
             )
         if expr.op == "field":

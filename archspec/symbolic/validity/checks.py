@@ -1,4 +1,9 @@
-"""Every condition that a closed form relies on: comparisons of expressions, and values of flags."""
+"""Every condition that a closed form relies on: comparisons of expressions, and values of flags.
+
+transformers computes with floats, and a formula with the decimal numbers that they are written as. Both give
+the same number if each step is exact in binary: the fields are multiples of 1/1024, and no step needs more
+than 53 bits. Elsewhere the fields keep their values.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,16 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.symbolic.assumptions import Assumptions, Loop
-from archspec.symbolic.decisions import Condition, Decision, Lookup, value_at
-from archspec.symbolic.fields import Relation
+from archspec.symbolic.assumptions import Assumptions
+from archspec.symbolic.expressions import Condition, Lookup, Poly, Real, value_at
+from archspec.symbolic.fields import Relation, exactly, has_index, in_turn, sympy_form
+from archspec.symbolic.loops import Loop, Test
 from archspec.symbolic.path_conditions import Path
-from archspec.symbolic.polynomials import Poly, Real
-from archspec.symbolic.validity.floats import Exactness
-from archspec.symbolic.validity.side import Decided
+from archspec.symbolic.polynomials import EXACT_FLOAT
+from archspec.symbolic.validity.config import ConfigConditions
 
-MOST = 4  # conditions of one test in the turns of a loop
+BITS = 10  # of a fraction that a field may have
+MOST = 4  # conditions of one test in all iterations
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _SIGNS = {("==", True): "==", ("==", False): "!=", ("<", True): "<", ("<", False): ">="}
 
@@ -41,143 +47,144 @@ class Validity(NamedTuple):
     computed: frozenset[str]
 
 
-def validity(path: Assumptions, decided: Decided, flags: Mapping[str, Any]) -> Validity:
-    """The conditions that a formula relies on, once its tree is built and its rows are counted."""
-    for loop in path.loops:
+def validity(notes: Assumptions, config: ConfigConditions, flags: Mapping[str, Any]) -> Validity:
+    """Return the conditions that a formula relies on, once its rows are counted."""
+    conditions = dict(notes.path.conditions)
+    for loop in notes.loops:
         if loop.unrolled:
-            _unroll(path, loop)
-    numbers = {**decided.numbers, **path.values}
+            _unroll(notes, loop, conditions)
+    numbers = {**config.numbers, **notes.values}
     floats, found = Exactness(numbers), dict[Check, None]()
     pinned: set[str] = set()
-    for condition in _tightest([*path.conditions, *decided.path.conditions]):
-        if isinstance(condition.right, Real):
-            sides = (condition.left, condition.right)
-            if not all(side.op == "float" or floats.exact(side) for side in sides):
-                pinned |= condition.left.axes | condition.right.axes
-                continue
-        found[_check(path, condition)] = None
-    for op, real in _rounded(path):
-        if op == "round" or not floats.exact(real, rounded=True):
+    for condition in _tightest([*conditions, *config.path.conditions]):
+        sides = [] if condition.right is None else [condition.left, condition.right]
+        if all(side.op == "float" or floats.is_exact(side) for side in sides):
+            found[_check(notes, condition)] = None
+        else:
+            pinned |= condition.axes
+    for op, real in _rounded(notes):
+        if op == "round" or not floats.is_exact(real, rounded=True):
             pinned |= real.axes
-    for real, most in floats.too_long():
+    for (real, scale), _ in floats.limits.items():
         if real.axes:
-            found[Check("<=", path.fields.shown(real), sympy.Integer(most))] = None
-    found |= {Check(*check): None for check in path.checks if not _trivial(*check)}
-    values = {**flags, **decided.values}
+            most = exactly(EXACT_FLOAT // 2**scale)
+            found[Check("<=", sympy_form(notes.space, real), most)] = None
+    found |= {
+        Check(op, left, right): None
+        for op, left, right in notes.checks
+        if op != "<=" or not (right - left).is_nonnegative
+    }
+    values = {**flags, **config.values}
     lists = tuple(f"{name}[" for name, value in values.items() if isinstance(value, list))
     values = {name: value for name, value in values.items() if not name.startswith(lists)}
-    defined = {sympy.Symbol(name): value for name, (_, value) in path.definitions.items()}
-    for name in sorted(pinned - path.definitions.keys()):
+    for name in sorted(pinned - notes.definitions.keys()):
         if isinstance(numbers[name], float):
             values[name] = numbers[name]
         else:
-            found[Check("==", sympy.Symbol(name), sympy.Integer(numbers[name]))] = None
+            found[Check("==", sympy.Symbol(name), exactly(numbers[name]))] = None
+    defined = {sympy.Symbol(name): exactly(value) for name, (_, value) in notes.definitions.items()}
     plain = [Check(op, _plain(left, defined), _plain(right, defined)) for op, left, right in found]
-    return Validity(tuple(dict.fromkeys(plain)), values, numbers, frozenset(decided.computed))
+    return Validity(tuple(dict.fromkeys(plain)), values, numbers, frozenset(config.computed))
 
 
 def settle_loops(
-    path: Assumptions, counted: set[tuple[Loop, str]], guards: set[tuple[Loop, str]], closed: Any
+    notes: Assumptions, counted: set[tuple[Loop, str]], guards: set[tuple[Loop, str]], closed: Any
 ) -> None:
-    """Marks the loops whose turns are told apart by more than tests with a closed form.
+    """Mark the loops whose iterations differ by more than tests with a closed form.
 
-    ``counted`` are the tests whose turns have one, ``guards`` those that tell rows apart; ``closed`` gives
-    the closed form of a relation.
+    ``counted`` are the tests whose iterations have one, ``guards`` those that distinguish rows; ``closed``
+    gives the closed form of a relation.
     """
-    for loop in path.loops:
+    for loop in notes.loops:
         if loop.chose & loop.decisive:
             loop.unrolled = True
         covered: set[Any] = set()
         for text in loop.tests:
-            relations = [one for one in loop.relations(text) if loop.symbol in one.axes]
-            for relation in relations:
-                if len(loop.outcomes(text)) == 1:
+            outcomes = loop.outcomes(text)
+            for relation in loop.relations(text):
+                if loop.symbol not in relation.axes:
+                    continue
+                if len(outcomes) == 1:
                     sides = loop.relation(text)
                     found = None if sides is None else closed(sides, loop)
                     if found is None:
                         continue
-                    path.check("==", found[0 if True in loop.outcomes(text) else 1], loop.turns)
+                    notes.check("==", found[0 if True in outcomes else 1], loop.turns)
                 elif (loop, text) in guards and (loop, text) not in counted:
                     continue
-                covered.add(_key_of(relation))
-        told = (one for decisions, _ in loop.history for one in decisions)
-        if not all(
-            isinstance(one, Condition) and _key(one.op, one.left, one.right) in covered for one in told
-        ):
-            loop.unrolled = True
+                covered |= _conditions_of(notes.path, relation)
+        decisions = (one for turn in loop.history for one in turn.decisions if not isinstance(one, Test))
+        loop.unrolled |= not all(isinstance(one, Condition) and one[:3] in covered for one in decisions)
 
 
-def _key(op: str, left: Any, right: Any) -> Any:
-    return (op, frozenset({left, right})) if op == "==" else (op, left, right)
-
-
-def _key_of(relation: Relation) -> Any:
-    """The condition that a test of two sides is decided by."""
+def _conditions_of(path: Path, relation: Relation) -> set[Any]:
+    """The conditions, without their outcomes, that can decide a comparison."""
     if not relation.op:
-        return None
-    left, right = relation.sides
+        return set()
+    straight = (*relation.sides,)
+    turned = straight[::-1]
     if relation.op in ("==", "!="):
-        return _key("==", left, right)
-    return _key("<", left, right) if relation.op in ("<", ">=") else _key("<", right, left)
+        op, pairs = "==", [straight, turned]
+    else:
+        op, pairs = "<", [straight if relation.op in ("<", ">=") else turned]
+    conditions = (path.condition(op, left, right, True) for left, right in pairs)
+    return {one[:3] for one in conditions if one is not None}
 
 
-def _unroll(path: Assumptions, loop: Loop) -> None:
-    """Notes that a loop has the turns that it has, and what was decided in each of them."""
+def _unroll(notes: Assumptions, loop: Loop, conditions: dict[Condition, None]) -> None:
+    """Record that a loop keeps its number of iterations, and what was decided in each."""
     if loop.free:
-        path.check("==", loop.turns, sympy.Integer(loop.length))
-    alike: dict[Any, dict[Condition, None]] = {}  # by what is compared, in any turn
-    for decisions, places in loop.history:
-        for one in decisions:
-            key = one.place if isinstance(one, Lookup) else _key(one.op, one.left, one.right)
-            there = Path(path.fields)
-            _instantiate(there, path, one, places)
-            alike.setdefault(key, {}).update(there.conditions)
-    for conditions in alike.values():
-        tight = list(_tightest(conditions))
-        if len(tight) > MOST:  # fields that are as they are say it in fewer words
-            axes = {axis for one in tight for side in (one.left, one.right) if side for axis in side.axes}
-            tight = [_fixed(path, axis) for axis in sorted(axes)]
-        path.conditions.update(dict.fromkeys(tight))
+        notes.check("==", loop.turns, exactly(loop.length))
+    same: dict[Any, Path] = {}  # by what is compared, in any iteration
+    for turn in loop.history:
+        for one in turn.decisions:
+            if not isinstance(one, Test):
+                key = one.place if isinstance(one, Lookup) else one[:3]
+                _instantiate(same.setdefault(key, Path(notes.space)), notes, one, turn.places)
+    for path in same.values():
+        tight = list(_tightest(path.conditions))
+        if len(tight) > MOST:  # fixed fields say it in fewer words
+            axes = sorted({axis for one in tight for axis in one.axes})
+            tight = [_fixed(notes, axis) for axis in axes]
+        conditions.update(dict.fromkeys(tight))
 
 
-def _fixed(path: Assumptions, name: str) -> Condition:
-    """The condition that a field has the value that it has."""
-    fields, value = path.fields, path.values[name]
-    if isinstance(value, int):
-        there = fields.field(name, True)
-        assert isinstance(there, Poly)
-        return Condition("==", fields.subtract(there, fields.constant(value)), None, True)
-    return Condition("==", fields.field(name, False), fields.literal(value), True)
+def _fixed(notes: Assumptions, name: str) -> Condition:
+    """The condition that a field keeps its value."""
+    space, value = notes.space, notes.values[name]
+    there = space.field(name, isinstance(value, int))
+    if isinstance(there, Poly):
+        return Condition("==", space.subtract(there, space.constant(value)), None, True)
+    return Condition("==", there, space.literal(value), True)
 
 
-def _instantiate(there: Path, path: Assumptions, decision: Decision, places: Mapping[Any, int]) -> None:
-    """Notes a decision of one turn as a condition on the fields."""
-    fields = path.fields
+def _instantiate(
+    path: Path, notes: Assumptions, decision: Condition | Lookup, places: Mapping[Any, int]
+) -> None:
+    """Record a decision of one iteration as a condition on the fields."""
+    space = notes.space
     if isinstance(decision, Lookup):
-        place = fields.at(decision.place, places)
-        if not _indexed(place):
-            value = value_at(fields, place, {**path.values, **places})
-            there.compare("==", place, fields.constant(value), True)
+        place = in_turn(space, decision.place, places)
+        if not has_index(place.axes):
+            value = value_at(space.atoms, place, {**notes.values, **places})
+            path.compare("==", place, space.constant(value), True)
         return
-    left, right = fields.at(decision.left, places), fields.at(decision.right, places)
-    if left is not right and not _indexed(left) and not _indexed(right):
-        there.compare(decision.op, left, right, decision.holds)
+    left = in_turn(space, decision.left, places)
+    right = space.constant(0) if decision.right is None else in_turn(space, decision.right, places)
+    if not has_index(left.axes | right.axes):
+        path.compare(decision.op, left, right, decision.holds)
 
 
-def _rounded(path: Assumptions) -> Iterator[tuple[str, Real]]:
-    """The floats that become whole numbers, those of a loop in each of its turns."""
-    for op, real in list(path.fields.rounded):
-        if not _indexed(real):
+def _rounded(notes: Assumptions) -> Iterator[tuple[str, Real]]:
+    """The floats that become integers, those of a loop in each of its iterations."""
+    for op, real in list(notes.space.rounded):
+        if not has_index(real.axes):
             yield op, real
             continue
-        for loop in path.loops:
+        for loop in notes.loops:
             if loop.symbol in real.axes:
-                turns = (path.fields.at(real, places) for _, places in loop.history)
-                yield from ((op, there) for there in turns if not _indexed(there))
-
-
-def _indexed(expr: Poly | Real) -> bool:
-    return any(isinstance(axis, sympy.Dummy) for axis in expr.axes)
+                turns = (in_turn(notes.space, real, turn.places) for turn in loop.history)
+                yield from ((op, there) for there in turns if not has_index(there.axes))
 
 
 def _tightest(conditions: Iterable[Condition]) -> Iterator[Condition]:
@@ -198,30 +205,60 @@ def _constant(condition: Condition) -> int:
     return int(dict(condition.left.terms).get((), 0))
 
 
-def _check(path: Assumptions, condition: Condition) -> Check:
+def _check(notes: Assumptions, condition: Condition) -> Check:
     """A condition as a comparison without negative terms, a constant on the right."""
-    op, fields = _SIGNS[condition.op, condition.holds], path.fields
+    op, space = _SIGNS[condition.op, condition.holds], notes.space
     if condition.right is not None:
-        return Check(op, fields.shown(condition.left), fields.shown(condition.right))
+        return Check(op, sympy_form(space, condition.left), sympy_form(space, condition.right))
     terms = condition.left.terms
     left, right = (
-        fields.shown(fields.poly({monomial: sign * c for monomial, c in terms if sign * c > 0}))
+        sympy_form(space, space.poly({monomial: sign * c for monomial, c in terms if sign * c > 0}))
         for sign in (1, -1)
     )
     return Check(op, left, right) if left.free_symbols else Check(_TURNED[op], right, left)
 
 
-def _trivial(op: str, left: Any, right: Any) -> bool:
-    return bool(op == "<=" and (right - left).is_nonnegative)
-
-
 def _plain(expr: Any, defined: Mapping[Any, Any]) -> Any:
-    """An expression over symbols without assumptions; numbers that are no field are constants."""
+    """An expression over symbols without assumptions; numbers that are not fields are constants."""
     expr = sympy.sympify(expr)
     plain = expr.xreplace({symbol: sympy.Symbol(symbol.name) for symbol in expr.free_symbols})
-    return plain.xreplace({symbol: exactly(value) for symbol, value in defined.items()})
+    return plain.xreplace(defined)
 
 
-def exactly(value: int | float) -> Any:
-    """A number as SymPy has it: of a float the decimal number that it is written as."""
-    return sympy.Rational(repr(value)) if isinstance(value, float) else sympy.Integer(value)
+class Exactness:
+    """Finds the floats that are exact; ``limits`` are expressions, with binary digits after the point."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+        self.limits: dict[tuple[Real, int], None] = {}
+
+    def is_exact(self, real: Real, rounded: bool = False) -> bool:
+        """Return True if every step is exact; before rounding, the last step may be a division."""
+        sides = real.args if rounded and real.op == "/" else (real,)
+        found = [self._scale(side) for side in sides]
+        scales = [scale for scale in found if scale is not None]
+        if len(scales) < len(found):
+            return False
+        if len(sides) > 1:
+            self.limits |= dict.fromkeys((side, max(scales)) for side in sides)
+        return True
+
+    def _scale(self, real: Real) -> int | None:
+        """The binary digits after the point of a value; None if a step is not exact."""
+        if real.op == "float":
+            return _bits(real.args[0], 2 * BITS)
+        if real.op == "field":
+            return None if _bits(self.values[real.args[0]], BITS) is None else BITS
+        if real.op == "int":
+            return 0
+        found = [self._scale(side) for side in real.args] if real.op in ("+", "*") else [None]
+        scales = [scale for scale in found if scale is not None]
+        if len(scales) < len(found):
+            return None
+        scale = sum(scales) if real.op == "*" else max(scales)
+        self.limits[real, scale] = None
+        return scale
+
+
+def _bits(value: float, most: int) -> int | None:
+    return next((count for count in range(most + 1) if (value * 2**count).is_integer()), None)

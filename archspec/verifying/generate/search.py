@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from archspec.language.expression import Expression, names
 from archspec.specs.records import Spec, leaves
 from archspec.specs.references import reachable
-from archspec.symbolic.decisions import Condition
-from archspec.symbolic.polynomials import Poly
+from archspec.symbolic.expressions import Condition, Poly
 from archspec.symbolic.runs.record import Config, FieldPath, Fork, Met, Read, Run, unlimited
 from archspec.symbolic.runs.recorder import TIES, run
 from archspec.symbolic.runs.solver import WIDE, Solver, is_deep
@@ -56,7 +55,7 @@ class Search:
     def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.runs: list[Run] = []
-        self.fields = unlimited()
+        self.space = unlimited()
         self.left = _WORK
         first = next(iter(spec.architectures), architecture)
         # Modules that the first architecture may have are searched with it.
@@ -65,15 +64,15 @@ class Search:
     def configs(self, valid: Iterable[Config]) -> Iterator[Config]:
         """Configs that take a path that no valid one took, then some that break each condition."""
         accepted = (found for raw in valid if (found := self._run(raw)).refusal is None)
-        self.runs = sorted(accepted, key=lambda found: len(found.trail.notes))
+        self.runs = sorted(accepted, key=lambda found: len(found.notes))
         for found in chain(self._sides(), self._branches()):
             self.runs.append(found)
             yield found.raw
         yield from self._violations()
 
     def _run(self, raw: Config, ignored: Expression | None = None) -> Run:
-        found = run(self.spec, self.architecture, raw, ignored, self.fields)
-        self.left -= len(found.trail.notes)
+        found = run(self.spec, self.architecture, raw, ignored, self.space)
+        self.left -= len(found.notes)
         return found
 
     def _sides(self) -> Iterator[Run]:
@@ -212,8 +211,8 @@ class Search:
 
         The rest of the path stays as it is if possible, else what came before the test.
         """
-        path = [one for one in solver.run.path() if one not in met.notes]
-        before = [one for one in solver.run.path(met.before) if one not in met.notes]
+        path = [one for one in solver.run.conditions() if one not in met.notes]
+        before = [one for one in solver.run.conditions(met.before) if one not in met.notes]
         few = frozenset(one for one in wanted.axes if kept.chosen.isdisjoint((one, one[:-1])))
         many = _connected(few, [one.axes for one in (*before, *kept.wanted)])
         ways: Any = ((few, path), (many, before), (few, []))
@@ -233,7 +232,7 @@ def _outcomes(met: Met) -> list[Any]:
 
 def _with_bound(run: Run, condition: Condition) -> Iterator[Condition]:
     """A condition with a bound as equality at the bound; then the condition itself."""
-    left, right, space = condition.left, condition.right, run.trail.space
+    left, right, space = condition.left, condition.right, run.space
     if condition.op == "<" and isinstance(left, Poly):
         yield Condition("==", space.add(left, space.constant(int(condition.holds))), None, True)
     elif condition.op == "<" and not condition.holds:

@@ -6,29 +6,30 @@ import math
 
 import pytest
 
-from archspec.symbolic.decisions import Condition
+from archspec.symbolic.expressions import Condition
 from archspec.symbolic.path_conditions import Number, bare
-from archspec.symbolic.runs.record import LENGTH, Items, Read, Run, Trail
+from archspec.symbolic.runs.record import LENGTH, Items, Read, Run
 from archspec.symbolic.runs.solver import Solver
 
 PLAIN = {"width": 48, "heads": 4}
 
 
 def lifted(run: Run) -> list[Number]:
-    return [run.trail.lift((name,), value) for name, value in PLAIN.items()]
+    return [run.lift((name,), value) for name, value in PLAIN.items()]
 
 
 def test_a_recorded_number_behaves_as_a_python_number() -> None:
-    number = Trail().lift(("width",), 7)
+    number = Run({}).lift(("width",), 7)
     assert number + 1 == 8 and bare(number) == 7 and type(bare(number)) is int
     assert [*range(number)][-1] == 6 and [0] * number == [0] * 7 and f"{number}" == "7"
 
 
 def test_arithmetic_keeps_the_fields() -> None:
-    width, heads = lifted(Run({}))
+    run = Run({})
+    width, heads = lifted(run)
     size = (width + 2) // heads * 3 - 1
     assert isinstance(size, Number) and size == 35 and size.expr.axes == {("width",), ("heads",)}
-    part = math.floor(width.path.lift(("ratio",), 1.5) * width)
+    part = math.floor(run.lift(("ratio",), 1.5) * width)
     assert isinstance(part, Number) and part.value == 72
 
 
@@ -37,26 +38,26 @@ def test_comparisons_are_path_conditions_once_each() -> None:
     width, _ = lifted(run)
     for _ in range(2):
         assert width % 5 == 3 and not width < 9 and width
-    assert [(one.op, one.holds) for one in run.path()] == [("==", True), ("<", False), ("==", False)]
-    assert width < 2**60 and len(run.path()) == 3  # a limit that no config comes near is no condition
+    assert [(one.op, one.holds) for one in run.conditions()] == [("==", True), ("<", False), ("==", False)]
+    assert width < 2**60 and len(run.conditions()) == 3  # a limit that no config comes near is no condition
 
 
 def test_a_list_has_a_length() -> None:
-    items = Trail().lift(("sizes",), [3, "a", None, [1]])
+    items = Run({}).lift(("sizes",), [3, "a", None, [1]])
     assert isinstance(items, Items) and items == [3, "a", None, [1]]
     assert items.length == 4 and items.length.expr.axes == {("sizes", LENGTH)}
     assert items[0].expr.axes == {("sizes", 0)} and items[3][0].expr.axes == {("sizes", 3, 0)}
 
 
 def test_a_text_records_the_texts_it_is_compared_with() -> None:
-    trail, path = Trail(), ("text_config", "kinds")
-    kinds = trail.lift(path, ["wide"])
+    run, path = Run({}), ("text_config", "kinds")
+    kinds = run.lift(path, ["wide"])
     assert kinds[0] != "plain" and kinds[0] in ("narrow", "wide")
-    assert trail.notes == [Read(path, "plain"), Read(path, "narrow"), Read(path, "wide")]
+    assert run.notes == [Read(path, "plain"), Read(path, "narrow"), Read(path, "wide")]
 
 
 def solved(run: Run, wanted: Condition) -> dict[str, float]:
-    held = [one for one in run.path() if one != wanted.flipped()]
+    held = [one for one in run.conditions() if one != wanted.flipped()]
     found = Solver(run).solve(wanted, (), held, wanted.axes)
     return {path[0]: value for path, value in (found or {}).items()}
 
@@ -65,7 +66,7 @@ def test_a_condition_is_flipped_and_the_others_hold() -> None:
     run = Run({})
     width, heads = lifted(run)
     assert width % heads == 0 and width > 40 and width // heads < 13
-    numbers = PLAIN | solved(run, run.path()[-1].flipped())
+    numbers = PLAIN | solved(run, run.conditions()[-1].flipped())
     assert numbers["width"] % numbers["heads"] == 0 and numbers["width"] > 40
     assert numbers["width"] // numbers["heads"] >= 13
 
@@ -81,7 +82,7 @@ def test_a_condition_is_flipped_and_the_others_hold() -> None:
 def test_rounding_and_extremes_are_flipped(test: object, expected: object) -> None:
     run = Run({})
     assert test(*lifted(run))  # type: ignore[operator]
-    numbers = PLAIN | solved(run, run.path()[-1].flipped())
+    numbers = PLAIN | solved(run, run.conditions()[-1].flipped())
     assert expected(**numbers) and numbers != PLAIN  # type: ignore[operator]
 
 
@@ -89,15 +90,15 @@ def test_what_cannot_be_is_not_found() -> None:
     run = Run({})
     width, _ = lifted(run)
     assert width % 2 == 0 and width != 5
-    assert solved(run, run.path()[-1].flipped()) == {}
+    assert solved(run, run.conditions()[-1].flipped()) == {}
 
 
 def test_zeros_come_only_if_nothing_else_does() -> None:
     run = Run({})
     width, _ = lifted(run)
     assert not width < 40
-    assert 1 <= solved(run, run.path()[-1].flipped())["width"] < 40
+    assert 1 <= solved(run, run.conditions()[-1].flipped())["width"] < 40
     assert width > 0
-    assert solved(run, run.path()[-1].flipped()) == {}  # the width must be at least 40
-    above = run.path()[-1].flipped()
+    assert solved(run, run.conditions()[-1].flipped()) == {}  # the width must be at least 40
+    above = run.conditions()[-1].flipped()
     assert Solver(run).solve(above, (), (), above.axes) == {("width",): 0}
