@@ -9,7 +9,7 @@ from typing import Any
 
 from archspec.language.domain import SEQUENCES, Comprehension, Exact, Walk
 from archspec.language.expression import SEEN, Locals
-from archspec.language.operations import BINARY
+from archspec.language.operations import BINARY, COMPARE
 from archspec.language.operations import FUNCTIONS as PLAIN
 from archspec.language.values import here
 from archspec.symbolic.assumptions import Assumptions
@@ -29,14 +29,7 @@ from archspec.symbolic.path_conditions import (
 from archspec.symbolic.polynomials import LARGEST
 from archspec.tree.node import Node
 
-_SIGNS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
+_SIGNS = dict(zip(COMPARE, ("==", "!=", "<", "<=", ">", ">="), strict=False))
 
 
 class Formal(Exact):
