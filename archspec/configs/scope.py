@@ -25,7 +25,8 @@ class SubConfig:
     def __init__(
         self, outer: Scope, field: Field, model_type: str, raw: Mapping[str, Any], origin: Origin
     ) -> None:
-        self.library, self.domain, self.demanding = outer.spec.library, outer.domain, outer.demanding
+        self.kind, self.library = type(outer), outer.spec.library
+        self.domain, self.demanding = outer.domain, outer.demanding
         self.model_type, self.raw, self.origin = model_type, raw, origin
         self.place = field.place
         self._scope: Scope | None = None
@@ -46,7 +47,7 @@ class SubConfig:
         return self._scope
 
     def opened(self, spec: Spec) -> Scope:
-        return Scope(spec, self.raw, self.origin, self.domain, self.demanding)
+        return self.kind(spec, self.raw, self.origin, self.domain, self.demanding)
 
 
 class Scope(Evaluator):

@@ -55,7 +55,6 @@ class Assumptions:
         return Number(self.path, self.space.field(name, isinstance(value, int)), value)
 
     def form(self, value: Any) -> Any:
-        """Return the SymPy expression of a number."""
         expr = self.path.expr_of(value)
         return sympy.nan if expr is None else sympy_form(self.space, expr)
 
@@ -74,7 +73,6 @@ class Assumptions:
             self.checks[op, left, right] = None
 
     def distinguish(self, decision: Decision, axes: frozenset[Any]) -> None:
-        """Record a decision on the index of an open loop."""
         for loop in self.open:
             if loop.symbol in axes:
                 loop.history[-1].decisions.append(decision)
@@ -117,7 +115,6 @@ class Assumptions:
         self.noted.setdefault(text, {})[relation] = outcome
 
     def test(self, relation: Relation, outcome: bool) -> Number:
-        """Return a bool with what decided it."""
         return Number(self.path, self.space.atom("test", (relation, *relation.sides), 0, 1), outcome)
 
     def joined(self, tests: list[Number], others: list[str], outcome: bool) -> Number:
@@ -129,7 +126,6 @@ class Assumptions:
         return self.test(relation, outcome)
 
     def test_of(self, expr: Poly | Real) -> Relation | None:
-        """Return the test whose outcome an expression is."""
         terms = expr.terms if isinstance(expr, Poly) else ()
         made = self.space.atoms[terms[0][0][0][0]] if len(terms) == 1 and len(terms[0][0]) == 1 else None
         return made.args[0] if made is not None and made.op == "test" else None
@@ -139,7 +135,6 @@ class Assumptions:
         return self.test_of(number.expr) or Relation("!=", (number.expr, self.space.constant(0)))
 
     def in_turn(self, relation: Relation, places: Mapping[Any, int]) -> Relation:
-        """Return a test in one iteration of loops."""
         sides = tuple(in_turn(self.space, side, places) for side in relation.sides)
         return Relation(relation.op if relation.compares else "", sides)
 

@@ -40,6 +40,7 @@ class ClosedForm:
     ``expr`` is a SymPy expression whose symbols have the names of the config's fields, and ``symbols`` gives
     their values in the config. ``assumptions`` are the ``flags`` and ``conditions`` that hold,
     ``definitions`` the meanings of symbols that are not fields, ``tensors`` the rows that were added up.
+    ``architecture``, ``model_type`` and ``quantity`` are those of the count, ``quantity_name`` is its title.
 
     For code that builds on it: ``scope`` and ``call`` are the config and the call, ``config_values`` the
     numbers of the config, ``pinned`` the fields that only decide, ``absent`` the other numeric fields.
@@ -127,7 +128,6 @@ class ClosedForm:
         return tuple(name for name in self.absent if {*self._at_others(name)} <= {counted})
 
     def _at_others(self, name: str) -> Iterator[int]:
-        """The quantity at other valid values of a field."""
         for value in others(self.scope.get(name)):
             try:
                 scope = Scope(self.scope.spec, {**self.scope.raw, name: value}, self.scope.origin)
@@ -137,7 +137,6 @@ class ClosedForm:
                 continue
 
     def evaluate(self) -> int:
-        """Return the quantity at the config."""
         return self.substituted(self.symbols)
 
     def replaced(self, replacement: dict[Any, Any], stated: Iterable[str]) -> Self:
@@ -266,7 +265,6 @@ def _summed(number: Any) -> Any:
 
 
 def _numeric_fields(scope: Scope) -> list[str]:
-    """The numeric fields of a config that can change parameter counts."""
     values = {
         name: scope.get(name)
         for name, field in scope.spec.fields.items()

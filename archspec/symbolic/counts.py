@@ -46,7 +46,6 @@ class Standing(NamedTuple):
     lists: tuple[str, ...] = ()
 
     def inside(self, name: str, turn: Turn | None = None) -> Standing:
-        """Return an attribute of the module."""
         inner = Standing(joined(self.name, name), joined(self.template, name), *self[2:])
         if turn is None:
             return inner
@@ -120,7 +119,6 @@ def below(places: list[int], size: int, length: Number, exact: bool) -> Any:
 
 
 def signature(module: Node, kept: dict[int, Any]) -> Any:
-    """Return everything about a module except its name."""
     if id(module) not in kept:
         sizes = tuple((t.name, key(t.shape), t.kind, key(t.trainable)) for t in module.tensors)
         children = tuple((name, signature(child, kept)) for name, child in module.children.items())
@@ -187,7 +185,6 @@ def _routed_elements(found: list[Tensor], places: dict[str, Standing]) -> Iterat
 
 
 def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
-    """The numbers of modules and tensors of a tree, and of tensors of its last module."""
     modules, listed, last = times, times * len(node.tensors), len(node.tensors)
     children = sorted(node.children.values(), key=lambda child: child.cls not in ("Parameter", "Buffer"))
     for child in children:
@@ -207,5 +204,4 @@ def _tied_paths(node: Node, prefix: str) -> Iterator[str]:
 
 
 def _overlaps(end: str, holder: str) -> bool:
-    """Return True if the end of a tie is inside a list, or contains it."""
     return (end + ".").startswith(holder + ".") or (holder + ".").startswith(end + ".")

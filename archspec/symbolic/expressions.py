@@ -40,7 +40,6 @@ class Poly:
 
     @property
     def constant(self) -> int | None:
-        """The value of a constant polynomial."""
         if not self.terms:
             return 0
         return self.terms[0][1] if len(self.terms) == 1 and not self.terms[0][0] else None
@@ -80,11 +79,9 @@ class Condition(NamedTuple):
 
     @property
     def axes(self) -> frozenset[Any]:
-        """The fields and indices that decide it."""
         return frozenset(self.left.axes if self.right is None else self.left.axes | self.right.axes)
 
     def flipped(self) -> Condition:
-        """Return the same comparison with the other outcome."""
         return self._replace(holds=not self.holds)
 
     def met(self, atoms: Sequence[Atom], known: Mapping[Any, Any]) -> bool:

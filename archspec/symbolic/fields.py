@@ -78,7 +78,6 @@ class Relation(NamedTuple):
 
     @property
     def compares(self) -> bool:
-        """True if the comparison alone decides the test."""
         return bool(self.op) and not self.given
 
     @property
@@ -90,7 +89,6 @@ class Relation(NamedTuple):
 
     @property
     def indexed(self) -> bool:
-        """True if it depends on the index of a loop."""
         return has_index(self.axes)
 
 

@@ -74,7 +74,6 @@ class Formal(Exact):
         return self.junction(True, parts, at)
 
     def choice(self, test: Any, node: ast.IfExp, local: Locals, at: Walk) -> Any:
-        """Evaluate a branch under the guards of the test."""
         new = self.tested(test, node.test, at)
         depth = len(self.notes.guards)
         self.notes.guards += new
@@ -108,7 +107,6 @@ class Formal(Exact):
         return outcome
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
-        """Return an item; a derived flag or text is a test of the index."""
         value = self.plain(value)
         if isinstance(value, list) and isinstance(index, Number) and isinstance(index.expr, Poly):
             self.notes.fix(index.expr)
@@ -241,7 +239,6 @@ class Formal(Exact):
         return value
 
     def _outside(self, value: Any, loop: Loop, variable: str) -> Any:
-        """Return the value of an iteration outside of its loop."""
         if isinstance(value, Node):
             return repeated(value, Turn(variable, loop, loop.index - loop.start, 1))
         if _is_counted(value):
@@ -268,7 +265,6 @@ class Formal(Exact):
         return [value] * loop.length
 
     def mapped(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
-        """Return named iterations; if all build the same module, one that counts for all."""
         first = node.generators[0]
         same = ast.copy_location(ast.GeneratorExp(node.value, node.generators), node)
         found = self.listed(same, local, at) if not self.unroll and at.has_equal_turns(same) else []
@@ -283,7 +279,6 @@ class Formal(Exact):
 
 @lru_cache(maxsize=SEEN)
 def text_of(node: ast.expr) -> str:
-    """Return a test as its spec writes it."""
     return ast.unparse(node)
 
 

@@ -65,7 +65,6 @@ class Loop:
 
     @property
     def index(self) -> int:
-        """The index in the last iteration."""
         return self.start + len(self.history) - 1
 
     @property
@@ -74,7 +73,6 @@ class Loop:
 
     @property
     def free(self) -> bool:
-        """True if the number of iterations depends on the config."""
         return bool(self.turns.free_symbols)
 
     @cached_property
@@ -91,7 +89,6 @@ class Loop:
         return {test.holds for _, test in self.tests[text]}
 
     def relations(self, text: str) -> set[Relation]:
-        """What decided a test, where that is numbers."""
         return {test.relation for _, test in self.tests[text] if test.relation is not None}
 
     def depends(self, text: str) -> bool:

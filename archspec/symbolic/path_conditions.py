@@ -17,7 +17,6 @@ from archspec.symbolic.polynomials import Space
 
 MAX_BITS = 4_096  # of a number that is handled symbolically
 NONE: frozenset[Any] = frozenset()
-_NUMBERS = (int, float)
 
 
 class Path:
@@ -85,12 +84,20 @@ class Path:
         return self.space.literal(value) if kind is float and abs(value) < 1e300 else None
 
 
-def _operator(op: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """`number op other` and `other op number`."""
+def _operators(op: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     return (
         lambda self, other: self.operate(op, self, other),
         lambda self, other: self.operate(op, other, self),
     )
+
+
+def _comparison(op: str, turned: bool = False, negated: bool = False) -> Callable[[Any, Any], Any]:
+    def compare(self: Number, other: Any) -> Any:
+        left, right = (other, self) if turned else (self, other)
+        outcome = self.compare(op, left, right)
+        return outcome if outcome is NotImplemented else outcome != negated
+
+    return compare
 
 
 def _of_value(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -109,11 +116,44 @@ class Number:
     def __init__(self, path: Path, expr: Poly | Real, value: Any, guards: frozenset[Any] = NONE) -> None:
         self.path, self.expr, self.value, self.guards = path, expr, value, guards
 
-    @staticmethod
-    def operate(op: str, left: Any, right: Any) -> Any:
-        path = _path(left, right)
+    __add__, __radd__ = _operators("+")
+    __sub__, __rsub__ = _operators("-")
+    __mul__, __rmul__ = _operators("*")
+    __truediv__, __rtruediv__ = _operators("/")
+    __floordiv__, __rfloordiv__ = _operators("//")
+    __mod__, __rmod__ = _operators("%")
+    __pow__, __rpow__ = _operators("**")
+    __eq__, __ne__ = _comparison("=="), _comparison("==", negated=True)
+    __lt__, __ge__ = _comparison("<"), _comparison("<", negated=True)
+    __gt__, __le__ = _comparison("<", turned=True), _comparison("<", turned=True, negated=True)
+    __trunc__, __floor__, __ceil__ = _rounded("trunc"), _rounded("floor"), _rounded("ceil")
+    __int__, __float__, __index__ = _of_value(int), _of_value(float), _of_value(operator.index)
+    __hash__, __str__ = _of_value(hash), _of_value(str)
+
+    def __neg__(self) -> Any:
+        return 0 - self if isinstance(self.expr, Poly) else -1.0 * self
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __round__(self, digits: Any = None) -> Any:
+        return self.whole("round") if digits is None else round(self.fixed(), digits)
+
+    def __format__(self, form: str) -> str:
+        return format(self.value, form)  # only in messages: names are made with str()
+
+    def __repr__(self) -> str:
+        return repr(self.value)  # messages show the value
+
+    def operate(self, op: str, left: Any, right: Any) -> Any:
+        path, first, second = self.path, here(left), here(right)
         dividend, divisor = path.expr_of(left), path.expr_of(right)
-        first, second = here(left), here(right)
         if dividend is not None and divisor is not None:
             if op in ("/", "//", "%"):
                 if path.divides:
@@ -129,26 +169,24 @@ class Number:
             return NotImplemented
         return PYTHON[op](fixed(left), fixed(right))
 
-    @staticmethod
-    def compare(op: str, left: Any, right: Any) -> Any:
+    def compare(self, op: str, left: Any, right: Any) -> Any:
         """Return the outcome of `==` or `<`, and record it."""
-        path = _path(left, right)
-        one, other = path.expr_of(left), path.expr_of(right)
         first, second = here(left), here(right)
-        if not (isinstance(first, _NUMBERS) and isinstance(second, _NUMBERS)):
+        if not (isinstance(first, int | float) and isinstance(second, int | float)):
             return NotImplemented
         holds = first < second if op == "<" else first == second
         try:
+            one, other = self.path.expr_of(left), self.path.expr_of(right)
             if one is None or other is None:
                 raise TooLarge("an infinite float")
-            path.compare(op, one, other, holds)
+            self.path.compare(op, one, other, holds)
         except TooLarge:
             fixed(left), fixed(right)
         return holds
 
     @property
     def decided(self) -> Any:
-        """The number itself, so that the path records what torch's layers decide on it."""
+        """The number that torch's layers decide on: this one, so that the path records the decisions."""
         return self
 
     def fixed(self) -> Any:
@@ -167,70 +205,12 @@ class Number:
         return self.path.number(rounded, ROUNDING[rounding](self.value), self.guards)
 
     def real(self) -> Any:
-        """Return the number as a float."""
         if isinstance(self.expr, Real):
             return self
         try:
             return Number(self.path, self.path.space.real(self.expr), float(self.value), self.guards)
         except TooLarge:
             return float(self.fixed())
-
-    __add__, __radd__ = _operator("+")
-    __sub__, __rsub__ = _operator("-")
-    __mul__, __rmul__ = _operator("*")
-    __truediv__, __rtruediv__ = _operator("/")
-    __floordiv__, __rfloordiv__ = _operator("//")
-    __mod__, __rmod__ = _operator("%")
-    __pow__, __rpow__ = _operator("**")
-
-    def __neg__(self) -> Any:
-        return 0 - self if isinstance(self.expr, Poly) else -1.0 * self
-
-    def __pos__(self) -> Any:
-        return self
-
-    def __abs__(self) -> Any:
-        return self if self >= 0 else -self
-
-    def __eq__(self, other: object) -> Any:
-        return self.compare("==", self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return _negated(self.compare("==", self, other))
-
-    def __lt__(self, other: Any) -> Any:
-        return self.compare("<", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.compare("<", other, self)
-
-    def __ge__(self, other: Any) -> Any:
-        return _negated(self.compare("<", self, other))
-
-    def __le__(self, other: Any) -> Any:
-        return _negated(self.compare("<", other, self))
-
-    def __bool__(self) -> bool:
-        return bool(self != 0)
-
-    def __round__(self, digits: Any = None) -> Any:
-        return self.whole("round") if digits is None else round(self.fixed(), digits)
-
-    __trunc__, __floor__, __ceil__ = _rounded("trunc"), _rounded("floor"), _rounded("ceil")
-    __int__, __float__ = _of_value(int), _of_value(float)
-    __index__ = _of_value(operator.index)
-    __hash__ = _of_value(hash)
-    __str__ = _of_value(str)
-
-    def __format__(self, form: str) -> str:
-        return format(self.value, form)  # in messages alone: names are made with str()
-
-    def __repr__(self) -> str:
-        return repr(self.value)  # messages show the value, not the polynomial
-
-
-def _negated(outcome: Any) -> Any:
-    return NotImplemented if outcome is NotImplemented else not outcome
 
 
 def fixed(value: Any) -> Any:
@@ -239,7 +219,6 @@ def fixed(value: Any) -> Any:
 
 
 def numbers_in(value: Any) -> list[Number]:
-    """Return the numbers in a value, also those in nested lists."""
     if isinstance(value, Number):
         return [value]
     return [n for item in value for n in numbers_in(item)] if isinstance(value, list | tuple) else []
@@ -253,13 +232,7 @@ def bare(value: Any) -> Any:
 
 
 def guards_of(values: Any) -> frozenset[Any]:
-    """Return the guards of some numbers."""
     return NONE.union(*(value.guards for value in values if type(value) is Number))
-
-
-def _path(left: Any, right: Any) -> Path:
-    path: Path = left.path if isinstance(left, Number) else right.path
-    return path
 
 
 def symbolic_function(name: str, arguments: list[Any]) -> Any:
@@ -287,7 +260,6 @@ class SymRange(NamedTuple):
     stop: Any
 
     def plain(self) -> range:
-        """Return the range of this run; its ends are recorded."""
         return range(fixed(self.start), fixed(self.stop))
 
     @property

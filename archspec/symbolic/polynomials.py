@@ -73,7 +73,6 @@ class Space:
         return self.poly({(): value})
 
     def field(self, name: Any, whole: bool, low: int = 0) -> Poly | Real:
-        """Return a field of a formula, by any hashable name."""
         if whole:
             return self.atom("field", (name,), low, LARGEST)
         return self.make_real("field", (name,), float(low), float(LARGEST))
@@ -125,7 +124,6 @@ class Space:
         return total
 
     def operation(self, op: str, left: Poly | Real, right: Poly | Real) -> Poly | Real:
-        """Return `left op right`, for a divisor that is not 0. Errors: :class:`TooLarge`."""
         key = (op, left.number, right.number)
         if key not in self._results:
             whole = isinstance(left, Poly) and isinstance(right, Poly) and op in _WHOLE
@@ -214,7 +212,6 @@ class Space:
         return self.atom("below", (poly, tuple(places)), *ends)
 
     def atom(self, op: str, args: tuple[Any, ...], low: int, high: int) -> Poly:
-        """Return the polynomial that is one atom."""
         key = (op, *(arg.number if isinstance(arg, Poly | Operation) else arg for arg in args))
         if key not in self._interned:
             self._interned[key] = Atom(len(self.atoms), op, args, low, high, _axes(op, args))
@@ -231,7 +228,6 @@ class Space:
         return self._interned[key]  # type: ignore[no-any-return]
 
     def whole(self, op: str, real: Real) -> Poly:
-        """Return a real rounded by `trunc`, `floor`, `ceil` or `round`."""
         if self.limit is not None:
             self.rounded[op, real] = None
             return self.atom(op, (real,), 0 if real.low >= 0 else -LARGEST, LARGEST)
@@ -285,5 +281,4 @@ def _merged(one: Monomial, other: Monomial) -> Monomial:
 
 
 def _leading(term: tuple[Monomial, int]) -> tuple[tuple[int, int], ...]:
-    """The key that orders terms by their powers, those of the first atoms first."""
     return tuple((-atom, power) for atom, power in term[0])

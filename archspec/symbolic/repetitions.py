@@ -53,7 +53,6 @@ class Row(NamedTuple):
     guards: frozenset[Guard]
 
     def kind(self, guards: frozenset[Guard]) -> Any:
-        """What iterations of one tensor have in common."""
         tensor = self.tensor
         facts = (tensor.trainable, tensor.kind, tensor.layer, tensor.embedding, tensor.tied_to is None)
         return (self.place.template, self.shape, self.times, guards, facts, self.routed)
@@ -160,7 +159,6 @@ class Repetitions:
         )
 
     def _series(self, members: list[Row], loop: Loop, term: Any) -> Any:
-        """The sum over the iterations of a term that depends on the index."""
         row = members[0]
         whole = len(row.place.turns) == 1 and not row.guards and len(members) == loop.length
         if whole and loop.stop.free_symbols:
@@ -199,7 +197,6 @@ class Repetitions:
         return self.notes.form(self.notes.define(names or ["L_some"], words, members, (loop, row.guards)))
 
     def _value(self, expr: Any) -> Any:
-        """The value of an expression at the config."""
         values = self.notes.values
         return expr.subs({one: values[one.name] for one in expr.free_symbols if one.name in values})
 
@@ -214,7 +211,6 @@ class Repetitions:
             self.notes.note(f"{members} of {over} with {_words(row.guards)}")
 
     def _varies(self, guard: Guard) -> bool:
-        """Return True if a test depends on more than the loop's index."""
         relation = guard.loop.relation(guard.text)
         if relation is None:
             return True

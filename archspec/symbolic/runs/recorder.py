@@ -13,7 +13,7 @@ from archspec.language.domain import Exact, Walk
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.values import here
-from archspec.specs.records import Field, Module, Spec
+from archspec.specs.records import Module, Spec
 from archspec.symbolic.counts import key
 from archspec.symbolic.expressions import Condition
 from archspec.symbolic.path_conditions import Number, bare, fixed, symbolic_function
@@ -78,7 +78,6 @@ class Recorder(Exact):
         return Met(test, outcome, notes, self.start, at.spec)
 
     def note(self, test: Fork, outcome: bool, at: Any) -> None:
-        """Record the first time that a test has an outcome."""
         if (test, outcome) not in self.run.met:
             self.run.met[test, outcome] = self.seen(test, outcome, at)
 
@@ -160,8 +159,15 @@ class RecordedScope(Scope):
 
     domain: Recorder
 
-    def __init__(self, spec: Spec, raw: Mapping[str, Any], origin: Origin | None, domain: Recorder) -> None:
-        super().__init__(spec, raw, origin, domain)
+    def __init__(
+        self,
+        spec: Spec,
+        raw: Mapping[str, Any],
+        origin: Origin | None,
+        domain: Recorder,
+        demanding: bool = True,
+    ) -> None:
+        super().__init__(spec, raw, origin, domain, demanding)
         self.behind: dict[str, list[Read]] = {}  # reads that a computed field depends on
         lifted = {name: domain.run.lift(self.path(name), value) for name, value in self.raw.items()}
         self.raw = {**lifted, **{name: self.raw[name] for name in ("model_type",) if name in self.raw}}
@@ -209,7 +215,6 @@ class RecordedScope(Scope):
         return value
 
     def looked_up(self, name: str, value: Any) -> None:
-        """Record a read of a field that may not be declared."""
         self.know(name, bare(value))
         self.domain.run.notes.append(Read(self.path(name)))
 
@@ -219,21 +224,6 @@ class RecordedScope(Scope):
             return value
         self.know(name, value)
         return self.domain.run.lift(self.path(name), value)
-
-    def _sub_config(self, field: Field, call: ast.Call, value: Any) -> SubConfig | None:
-        found = super()._sub_config(field, call, value)
-        return RecordedPart(found) if isinstance(found, SubConfig) else found
-
-
-class RecordedPart(SubConfig):
-    """A sub-config whose scope is recorded."""
-
-    def __init__(self, part: SubConfig) -> None:
-        vars(self).update(vars(part))
-
-    def opened(self, spec: Spec) -> Scope:
-        assert isinstance(self.domain, Recorder)
-        return RecordedScope(spec, self.raw, self.origin, self.domain)
 
 
 class RecordedBuilder(Builder):
@@ -253,7 +243,6 @@ class RecordedBuilder(Builder):
         self.domain.demand(self, condition, lambda: Builder.demand(self, condition, frame))
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
-        """A layer of torch, built once for the same arguments."""
         key = (name, *map(self.domain.known_by, (*arguments, *keywords, *keywords.values())))
         if key not in self.leaves:
             self.leaves[key] = super().leaf(name, arguments, keywords, node)

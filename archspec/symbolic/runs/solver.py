@@ -24,7 +24,6 @@ _WIDEST, _DEEPEST, _LONGEST, _LOWEST = 200, 6, 12, -200
 
 
 def is_deep(name: str) -> bool:
-    """Return True if a field's name says that it counts layers."""
     return any(part in name for part in DEEP)
 
 

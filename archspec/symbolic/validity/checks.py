@@ -132,7 +132,6 @@ def _conditions_of(path: Path, relation: Relation) -> set[Any]:
 
 
 def _unroll(notes: Assumptions, loop: Loop, conditions: dict[Condition, None]) -> None:
-    """Record that a loop keeps its number of iterations, and what was decided in each."""
     if loop.free:
         notes.check("==", loop.turns, exactly(loop.length))
     same: dict[Any, Path] = {}  # by what is compared, in any iteration
@@ -150,7 +149,6 @@ def _unroll(notes: Assumptions, loop: Loop, conditions: dict[Condition, None]) -
 
 
 def _fixed(notes: Assumptions, name: str) -> Condition:
-    """The condition that a field keeps its value."""
     space, value = notes.space, notes.values[name]
     there = space.field(name, isinstance(value, int))
     if isinstance(there, Poly):

@@ -72,7 +72,6 @@ class ConfigConditions:
                     _ = given == side.get("num_hidden_layers")
 
     def runs(self, scope: Scope, architecture: str, root: Node) -> None:
-        """Record the conditions under which transformers can run the model."""
         with self._side(scope) as side:
             _ = [*unrunnable(side, architecture, root)]
 
