@@ -1,6 +1,4 @@
-"""Both interpreters agree: a closed form at a config is the exact count, and at another one under the same
-assumptions.
-"""
+"""Both interpreters agree: a closed form is the exact count at its config, and where its conditions hold."""
 
 from __future__ import annotations
 
@@ -52,7 +50,12 @@ def formulas(
     raise AssertionError(f"{architecture}: no closed form gives {wanted}")
 
 
-def accepted(spec: Spec, architecture: str, raw: dict[str, Any]) -> bool:
+def params(body: str, raw: dict[str, Any], modules: str = "") -> Formula:
+    text = f"{CONFIG}{modules}architectures:\n  ToyModel:\n{body}"
+    return formulas(toy(text), "ToyModel", raw)[0]["params"]
+
+
+def is_valid(spec: Spec, architecture: str, raw: dict[str, Any]) -> bool:
     try:
         exact(spec, architecture, raw)
     except ArchspecError:
@@ -61,15 +64,15 @@ def accepted(spec: Spec, architecture: str, raw: dict[str, Any]) -> bool:
 
 
 def valid(spec: Spec, architecture: str, sampler: Sampler) -> dict[str, Any] | None:
-    """A config that the spec itself takes: a random one, where none is known."""
+    """A known valid config, else a random one."""
     for known in valid_configs(spec):
         return dict(known)
     for _ in range(200):
         raw: dict[str, Any] | None = sampler.sample()
         assert raw is not None
-        if not accepted(spec, architecture, raw):
-            raw = sampler.mend(lambda near: accepted(spec, architecture, near))
-        if raw is not None and accepted(spec, architecture, raw):  # under other names it may not be
+        if not is_valid(spec, architecture, raw):
+            raw = sampler.mend(lambda near: is_valid(spec, architecture, near))
+        if raw is not None and is_valid(spec, architecture, raw):  # under other names it may not be
             sampler.accept()
             return raw
     return None
@@ -79,42 +82,28 @@ def resized(spec: Spec, raw: dict[str, Any], sampler: Sampler) -> dict[str, Any]
     """The same config with other numbers."""
     other = dict(raw)
     for field in spec.fields.values():
-        value = raw.get(field.name, None if field.computed else sampler.default(field, {}))
-        if isinstance(value, int | float) and not isinstance(value, bool) and sampler.random.random() < 0.4:
-            drawn = (
-                sampler.number(field.name, value, raw)
-                if isinstance(value, int)
-                else sampler.random.choice((0.5, 1.0, 2.0))
-            )
-            other[field.name] = drawn
+        value = raw.get(field.name, None if field.computed else sampler.drawing.default(field, {}))
+        if type(value) in (int, float) and sampler.random.random() < 0.4:
+            number = sampler.drawing.draw(field, value, raw)
+            other |= {field.name: number} if type(number) is type(value) else {}
     return other
 
 
 def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[str, Any]]) -> int:
-    """Holds the closed forms against the exact counts at a config and at others; the number of others that
-    they hold for.
-    """
+    """Compare closed forms with exact counts; return how many of them held at other configs."""
     found, _ = formulas(spec, architecture, raw)
     assert all(formula.latex() and formula.text() for formula in found.values())
     held = 0
-    for other in others:
-        try:
-            expected = exact(spec, architecture, other)
-        except ArchspecError:
-            continue
+    for other in [other for other in others if is_valid(spec, architecture, other)]:
+        expected = exact(spec, architecture, other)
         elsewhere, builder = formulas(spec, architecture, other)
+        meant = {name: text for name, (text, _) in builder.notes.definitions.items()}
         for quantity, formula in found.items():
             there = elsewhere[quantity]
-            meant = {name: text for name, (text, _) in builder.notes.definitions.items()}
             same = (there.flags, there.conditions) == (formula.flags, formula.conditions)
-            if same and all(meant.get(name) == text for name, text in formula.definitions.items()):
+            if same and formula.definitions.items() <= meant.items():
                 values = {name: there.config_values[name] for name in formula.symbols}
-                assert formula.substituted(values) == expected[quantity], (
-                    quantity,
-                    raw,
-                    other,
-                    formula.assumptions,
-                )
+                assert formula.substituted(values) == expected[quantity], (quantity, raw, other)
                 held += 1
     return held
 
@@ -125,22 +114,16 @@ def test_every_architecture(model_type: str) -> None:
     spec = shipped().load(model_type)
     for architecture in spec.architectures:
         sampler = Sampler(spec, 3, code_texts(spec))
-        default = {"model_type": model_type}
-        raw = valid(spec, architecture, sampler)
+        raw, default = valid(spec, architecture, sampler), {"model_type": model_type}
         assert raw is not None
-        try:
-            exact(spec, architecture, default)
-        except ArchspecError:
-            default = raw
-        agree(spec, architecture, raw, [resized(spec, raw, sampler)])
-        agree(spec, architecture, default, [resized(spec, default, sampler)])
+        for start in (raw, default if is_valid(spec, architecture, default) else raw):
+            agree(spec, architecture, start, [resized(spec, start, sampler)])
 
 
 @settings(max_examples=60, **LENIENT)
 @given(st.sampled_from(PAIRS), st.integers(0, 10**6))
 def test_random_configs(pair: tuple[str, str], seed: int) -> None:
-    model_type, architecture = pair
-    spec = shipped().load(model_type)
+    spec, architecture = shipped().load(pair[0]), pair[1]
     sampler = Sampler(spec, seed)
     for _ in range(2):
         raw = valid(spec, architecture, sampler)
@@ -148,8 +131,7 @@ def test_random_configs(pair: tuple[str, str], seed: int) -> None:
             agree(spec, architecture, raw, [resized(spec, raw, sampler) for _ in range(3)])
 
 
-def test_a_closed_form_is_held_for_other_numbers() -> None:
-    """The test above is of use: most other numbers fulfil the same assumptions."""
+def test_most_closed_forms_hold_for_other_numbers() -> None:
     spec = shipped().load("llama")
     sampler = Sampler(spec, 0)
     raw = valid(spec, "LlamaForCausalLM", sampler)
@@ -160,18 +142,11 @@ def test_a_closed_form_is_held_for_other_numbers() -> None:
 @settings(max_examples=int(os.environ.get("ARCHSPEC_EXAMPLES", "25")), **LENIENT)
 @given(st.one_of(specs(), nested()), st.integers(0, 10**6))
 def test_random_specs(text: str, seed: int) -> None:
-    spec = toy(text)
-    chance = random.Random(seed)
+    spec, chance = toy(text), random.Random(seed)
     raw = drawn(chance)
-    try:
-        exact(spec, "ToyModel", raw)
-    except ArchspecError:
-        assume(False)
-    others = [
-        {**raw, **{name: value for name, value in drawn(chance).items() if chance.random() < 0.4}}
-        for _ in range(4)
-    ]
-    agree(spec, "ToyModel", raw, others)
+    assume(is_valid(spec, "ToyModel", raw))
+    changes = [{k: v for k, v in drawn(chance).items() if chance.random() < 0.4} for _ in range(4)]
+    agree(spec, "ToyModel", raw, [raw | change for change in changes])
 
 
 def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +157,7 @@ def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch)
         Formula.of(Scope(shipped().load("bert"), {"model_type": "bert"}), "BertModel")
 
 
-def test_a_closed_form_holds_for_its_number_of_recurrent_layers_alone() -> None:
+def test_a_closed_form_holds_only_for_its_number_of_recurrent_layers() -> None:
     formula = archspec.formula("EncodecModel")
     assert formula.evaluate(num_lstm_layers=2) == formula.evaluate() == archspec.load("EncodecModel").params
     there = formula.at(num_lstm_layers=4)
@@ -190,87 +165,73 @@ def test_a_closed_form_holds_for_its_number_of_recurrent_layers_alone() -> None:
     assert formula.evaluate(num_lstm_layers=4) == there.evaluate()
 
 
-def test_fields_that_are_computed_follow_those_that_are_given() -> None:
-    raw = {"model_type": "gpt2", "n_embd": 1024, "n_head": 16}
-    assert archspec.formula("GPT2Model").evaluate(n_embd=1024, n_head=16) == archspec.load(raw).params
-    narrow = archspec.load({"model_type": "gpt2", "n_inner": 1000}, "GPT2Model").formula
-    assert narrow.assume(n_inner="4*n_embd").evaluate(n_embd=1024, n_head=16) == archspec.load(raw).params
-    raw = {"model_type": "hiera", "patch_size": [7, 5]}
-    assert (
-        archspec.formula("HieraModel").evaluate(**{"patch_size[1]": 5})
-        == archspec.load(raw, "HieraModel").params
-    )
-    part = archspec.formula("LlavaModel").evaluate(**{"text_config.num_hidden_layers": 3})
-    assert (
-        part
-        == archspec.load(
-            {"model_type": "llava", "text_config": {"num_hidden_layers": 3}}, "LlavaModel"
-        ).params
-    )
+@pytest.mark.parametrize(
+    ("architecture", "start", "fields"),
+    [
+        ("GPT2Model", {}, {"n_embd": 1024, "n_head": 16}),
+        ("HieraModel", {}, {"patch_size[1]": 5}),
+        ("LlavaModel", {}, {"text_config.num_hidden_layers": 3}),
+        ("DeepseekV3ForCausalLM", {}, {"num_hidden_layers": 5}),  # another branch
+        (
+            "HieraForPreTraining",
+            {"decoder_hidden_size": 8, "decoder_depth": 1, "decoder_num_heads": 2},
+            {"num_query_pool": 2},
+        ),
+    ],
+)
+def test_a_formula_at_other_fields_is_the_count(
+    architecture: str, start: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    model = archspec.load(architecture, set=start)
+    settings = {"patch_size": [7, 5]} if "patch_size[1]" in fields else fields
+    assert model.formula.evaluate(fields) == archspec.load(architecture, set={**start, **settings}).params
+    if "num_query_pool" in fields:
+        assert "num_query_pool == 2" in model.formula.at(fields).assumptions
 
 
-def test_where_what_a_closed_form_assumes_does_not_hold_it_is_another_one() -> None:
-    raw: dict[str, Any] = {"model_type": "deepseek_v3", "num_hidden_layers": 5}
-    mixed = archspec.formula("DeepseekV3ForCausalLM")
-    assert mixed.evaluate(num_hidden_layers=5) == archspec.load(raw, "DeepseekV3ForCausalLM").params
-    raw = {"model_type": "hiera", "decoder_hidden_size": 8, "decoder_depth": 1, "decoder_num_heads": 2}
-    fused = archspec.load(raw, "HieraForPreTraining").formula
-    pools = archspec.load({**raw, "num_query_pool": 2}, "HieraForPreTraining").params
-    assert fused.evaluate(num_query_pool=2) == pools
-    assert "num_query_pool == 2" in fused.at(num_query_pool=2).assumptions
-    with pytest.raises(
-        ArchspecError, match=r"at n_embd=1600: .* requires `n_embd % n_head == 0 and n_embd > 0`"
-    ):
-        archspec.formula("GPT2Model").evaluate(n_embd=1600)
-    with pytest.raises(ArchspecError, match=r"at no_such=1: .* has no field no_such"):
-        archspec.formula("GPT2Model").evaluate(no_such=1)
+def test_assumptions_follow_the_fields() -> None:
+    narrow = archspec.load("GPT2Model", set={"n_inner": 1000}).formula.assume(n_inner="4*n_embd")
+    wide = archspec.load("GPT2Model", set={"n_embd": 1024, "n_head": 16})
+    assert narrow.evaluate(n_embd=1024, n_head=16) == wide.params
 
 
-def test_conditions_that_read_alike_are_told_apart() -> None:
-    """A module that is built with two sizes: what holds of one says nothing of the other."""
-    text = f"""{CONFIG}modules:
-  Layer(m):
-    w: Linear(m, 2) if m > 5 else None
-architectures:
-  ToyModel:
-    first: Layer(a)
-    second: Layer(b)
-"""
-    spec, raw = toy(text), {"a": 4, "b": 6}
-    formula = formulas(spec, "ToyModel", raw)[0]["params"]
+@pytest.mark.parametrize(
+    ("architecture", "fields", "message"),
+    [
+        ("GPT2Model", {"n_embd": 1600}, r"at n_embd=1600: .* requires `n_embd % n_head == 0 and n_embd > 0`"),
+        ("GPT2Model", {"no_such": 1}, r"at no_such=1: .* has no field no_such"),
+    ],
+)
+def test_invalid_fields_are_refused(architecture: str, fields: dict[str, int], message: str) -> None:
+    with pytest.raises(ArchspecError, match=message):
+        archspec.formula(architecture).evaluate(fields)
+
+
+def test_conditions_with_the_same_text_are_told_apart() -> None:
+    """A module built with two sizes: a condition on one is not a condition on the other."""
+    layer = "modules:\n  Layer(m):\n    w: Linear(m, 2) if m > 5 else None\n"
+    formula = params("    first: Layer(a)\n    second: Layer(b)\n", {"a": 4, "b": 6}, layer)
     assert formula.conditions == {"a > 5": False, "b > 5": True}
     assert formula.evaluate(a=7, b=3) == 7 * 2 + 2
     assert formula.at(a=7, b=3).conditions == {"a > 5": True, "b > 5": False}
 
 
-def test_conditions_speak_of_fields_and_not_of_arguments() -> None:
-    """A reader of a formula looks up its config; what a module calls its sizes is said nowhere."""
-    text = f"""{CONFIG}modules:
-  Layer(m, n):
-    require: m % n == 0
-    w: Linear(m, 2) if n > 1 else None
-architectures:
-  ToyModel:
-    layer: Layer(a + b, b)
-    other: Linear(a, 2) if a > 1 else None
-"""
-    [formula, *_] = formulas(toy(text), "ToyModel", {"a": 4, "b": 2})
-    assert formula["params"].conditions == {"a % b == 0": True, "b > 1": True, "a > 1": True}
+def test_conditions_name_fields_and_not_arguments() -> None:
+    layer = "modules:\n  Layer(m, n):\n    require: m % n == 0\n    w: Linear(m, 2) if n > 1 else None\n"
+    body = "    layer: Layer(a + b, b)\n    other: Linear(a, 2) if a > 1 else None\n"
+    formula = params(body, {"a": 4, "b": 2}, layer)
+    assert formula.conditions == {"a % b == 0": True, "b > 1": True, "a > 1": True}
 
 
-def test_a_number_for_a_field_that_is_not_given_is_no_symbol() -> None:
-    text = f"""{CONFIG}architectures:
-  ToyModel:
-    first: Parameter(given("size", 3 * a))
-    second: Parameter(given("size", 7))
-"""
-    absent = formulas(toy(text), "ToyModel", {"a": 4})[0]["params"]
+def test_a_number_for_a_field_that_is_not_given_is_not_a_symbol() -> None:
+    body = '    first: Parameter(given("size", 3 * a))\n    second: Parameter(given("size", 7))\n'
+    absent = params(body, {"a": 4})
     assert str(absent.expr) == "3*a + 7" and absent.flags == {"given(size)": None}
-    said = formulas(toy(text), "ToyModel", {"size": 5})[0]["params"]
-    assert str(said.expr) == "2*size" and said.symbols == {"size": 5}
+    given = params(body, {"size": 5})
+    assert str(given.expr) == "2*size" and given.symbols == {"size": 5}
 
 
-def test_layers_that_are_tied_one_by_one_are_told_apart() -> None:
+def test_layers_with_single_ties_are_told_apart() -> None:
     text = f"""{CONFIG}  tie_word_embeddings: true
 modules:
   Layer:
@@ -290,22 +251,13 @@ architectures:
     ]
 
 
-def test_a_bool_of_the_index_is_known_wherever_it_is_passed() -> None:
-    """A test counts in closed form also where a module is given its outcome, alone or with a flag."""
-    text = f"""{CONFIG}modules:
-  Layer(first, last):
-    w: Parameter(a) if first else Parameter(b)
-    v: Parameter(c) if not last else None
-architectures:
-  ToyModel:
-    layers: Layer(flag and i < k, i == n - 1) for i in range(n)
-"""
-    found, builder = formulas(toy(text), "ToyModel", {})
-    assert not builder.notes.definitions
-    assert [found["params"].evaluate(n=n, k=k) for n, k in ((5, 2), (7, 3))] == [
-        2 * 4 + 3 * 6 + 4 * 3,
-        3 * 4 + 4 * 6 + 6 * 3,
-    ]
+def test_a_bool_of_the_index_keeps_its_test_as_an_argument() -> None:
+    layer = "modules:\n  Layer(first, last):\n    w: Parameter(a) if first else Parameter(b)\n"
+    layer += "    v: Parameter(c) if not last else None\n"
+    found = params("    layers: Layer(flag and i < k, i == n - 1) for i in range(n)\n", {}, layer)
+    assert not found.definitions
+    counts = [found.evaluate(n=n, k=k) for n, k in ((5, 2), (7, 3))]
+    assert counts == [2 * 4 + 3 * 6 + 4 * 3, 3 * 4 + 4 * 6 + 6 * 3]
 
 
 @pytest.mark.parametrize(
@@ -336,14 +288,9 @@ def test_the_items_of_a_loop_that_starts_later_are_its_own(field: str) -> None:
     assert formula.substituted(values) == formula.evaluate({field: values[field]})
 
 
-def test_turns_are_counted_where_a_test_chooses_the_text_that_a_size_is_looked_up_by() -> None:
-    text = f"""{CONFIG}modules:
-  Layer(kind):
-    w: "Parameter({{'x': a, 'y': b}}[kind])"
-architectures:
-  ToyModel:
-    layers: "Layer('x' if i < k else 'y') for i in range(n)"
-"""
-    found, _ = formulas(toy(text), "ToyModel", {})
-    assert found["params"].conditions == {"2 of i in range(n) with i < k": True, "n == 5": True}
-    assert agree(toy(text), "ToyModel", {}, [{"k": 3}, {"k": 1}, {"a": 7}]) == len(QUANTITIES)
+def test_iterations_are_counted_if_a_test_chooses_the_text_that_looks_up_a_size() -> None:
+    layer = "modules:\n  Layer(kind):\n    w: \"Parameter({'x': a, 'y': b}[kind])\"\n"
+    body = "    layers: \"Layer('x' if i < k else 'y') for i in range(n)\"\n"
+    assert params(body, {}, layer).conditions == {"2 of i in range(n) with i < k": True, "n == 5": True}
+    spec = toy(f"{CONFIG}{layer}architectures:\n  ToyModel:\n{body}")
+    assert agree(spec, "ToyModel", {}, [{"k": 3}, {"k": 1}, {"a": 7}]) == len(QUANTITIES)
