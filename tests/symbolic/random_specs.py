@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
@@ -15,6 +16,10 @@ from archspec.errors import Source
 from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
+from archspec.sweeping.axes import Axis
+from archspec.sweeping.boxes import Grid, boxes
+from archspec.sweeping.evaluator import Evaluator
+from archspec.symbolic.path_conditions import Number, Path
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import quantities_of, tensors
 
@@ -43,62 +48,44 @@ def exact(spec: Spec, architecture: str, raw: dict[str, Any]) -> dict[str, int]:
     return quantities_of(tensors(Builder(scope).build(architecture)))
 
 
-SIZES = [
-    "a",
-    "b",
-    "c",
-    "k",
-    "1",
-    "2",
-    "5",
-    "items[0]",
-    "items[-1]",
-    "len(items)",
-    "sum(items)",
-    "max(items)",
-    "derived",
-    "dims[1]",
-]
+def over_grid(path: Path, axes: list[Axis], found: Any) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+    """Where the conditions of a path hold, and the quantities, over the whole grid."""
+    (box,) = boxes(Grid(axes))
+    evaluator, shape = Evaluator(path.space), tuple(len(axis.values) for axis in axes)
+
+    def spread(value: Any) -> Any:
+        return np.broadcast_to(np.asarray(value), box.shape).reshape(shape)
+
+    with np.errstate(all="ignore"):
+        mask = np.ones(shape, dtype=bool)
+        for condition in path.conditions:
+            mask = mask & spread(evaluator.holds(condition, box))
+        values = {
+            name: spread(evaluator.value(value.expr if isinstance(value, Number) else value, box))
+            for name, value in (found or {}).items()
+        }
+    return mask, values
+
+
+SIZES = [*"abck125", "items[0]", "items[-1]", "len(items)", "sum(items)", "max(items)", "derived", "dims[1]"]
 INDEXED = [*SIZES, "i", "i + 1", "items[i % 3]", "2 ** i", "dims[i % 2]"]
-TESTS = [
-    "flag",
-    "not flag",
-    'kind == "one"',
-    "maybe is None",
-    "a in [4, 6]",
-    "any(v > c for v in items)",
-    "all(v < b for v in items)",
-]
-TURNS = [
-    "i % p == k % p",
-    "i < k",
-    "i >= n - k",
-    "i in [0, 2]",
-    "(i + 1) % p == 0",
-    "i == 1",
-    "i != n - 1",
-    "i > c",
-    "items[i % 3] > 2",
-]
+TESTS = ["flag", "not flag", 'kind == "one"', "maybe is None", "a in [4, 6]"]
+TESTS += ["any(v > c for v in items)", "all(v < b for v in items)"]
+TURNS = ["i % p == k % p", "i < k", "i >= n - k", "i in [0, 2]", "(i + 1) % p == 0", "i == 1", "i != n - 1"]
+TURNS += ["i > c", "items[i % 3] > 2"]
+LOOPS = ["range(n)", "range(n + k)", "range(k, n)", "items", "range(n) if i % 2", "enumerate(items)"]
+PAIRS = ["({} + {})", "({}) * ({})", "({}) // ({} + 1)", "({}) % ({} + 1)", "max({}, {})", "min({}, {})"]
+PAIRS += ["abs({} - ({}))", "ceil(({}) / ({} + 1))", "round(({}) / ({} + 1))"]
 
 
 def sizes(atoms: list[str], tests: list[str]) -> st.SearchStrategy[str]:
     def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-        two = st.tuples(inner, inner)
+        pairs = [st.tuples(inner, inner).map(lambda p, form=form: form.format(*p)) for form in PAIRS]
+        choices = st.tuples(inner, conditions(tests, atoms), inner)
         return st.one_of(
-            two.map(lambda p: f"({p[0]} + {p[1]})"),
-            two.map(lambda p: f"({p[0]}) * ({p[1]})"),
-            two.map(lambda p: f"({p[0]}) // ({p[1]} + 1)"),
-            two.map(lambda p: f"({p[0]}) % ({p[1]} + 1)"),
-            two.map(lambda p: f"max({p[0]}, {p[1]})"),
-            two.map(lambda p: f"min({p[0]}, {p[1]})"),
-            two.map(lambda p: f"abs({p[0]} - ({p[1]}))"),
-            two.map(lambda p: f"ceil(({p[0]}) / ({p[1]} + 1))"),
-            two.map(lambda p: f"round(({p[0]}) / ({p[1]} + 1))"),
+            *pairs,
             inner.map(lambda p: f"int(({p}) * x)"),
-            st.tuples(inner, conditions(tests, atoms), inner).map(
-                lambda p: f"({p[0]} if {p[1]} else {p[2]})"
-            ),
+            choices.map(lambda p: f"({p[0]} if {p[1]} else {p[2]})"),
         )
 
     return st.recursive(st.sampled_from(atoms), larger, max_leaves=4)
@@ -137,11 +124,7 @@ def specs(draw: st.DrawFn) -> str:
     plain, indexed = sizes(SIZES, TESTS), sizes(INDEXED, TURNS)
     turn, test = conditions([*TURNS, *TESTS], INDEXED), conditions(TESTS, SIZES)
     expert = f"Parameter(p, {draw(plain)})"
-    loop = draw(
-        st.sampled_from(
-            ["range(n)", "range(n + k)", "range(k, n)", "items", "range(n) if i % 2", "enumerate(items)"]
-        )
-    )
+    loop = draw(st.sampled_from(LOOPS))
     target, argument = ("(i, v)", "i") if loop.startswith("enumerate") else ("i", "i")
     return f"""{CONFIG}fixed:
   derived: = {draw(plain)}

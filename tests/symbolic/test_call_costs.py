@@ -1,4 +1,4 @@
-"""Closed forms of costs: the lengths of a call are symbols like the config's fields."""
+"""Closed forms of costs: the lengths of a call are symbols, like the config's fields."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ from archspec.errors import FormulaError
 from archspec.specs.index import CostRecord
 
 
-def symbols(names: str) -> tuple[sympy.Symbol, ...]:
-    return tuple(map(sympy.Symbol, names.split()))
-
-
-def test_gpt_2_is_two_for_each_weight_and_attention() -> None:
-    found = archspec.formula("GPT2LMHeadModel", "flops").expr
-    d, ff, layers, vocab, heads = symbols("n_embd n_inner n_layer vocab_size n_head")
-    batch, tokens, past = symbols("batch tokens past")
-    weights = layers * (4 * d**2 + 2 * d * ff) + vocab * d
-    attention = 4 * layers * heads * sympy.floor(d / heads) * (past + tokens)
-    assert sympy.expand(found - batch * tokens * (2 * weights + attention)) == 0
+@pytest.mark.parametrize(
+    ("architecture", "quantity", "expected"),
+    [
+        (
+            "GPT2LMHeadModel",
+            "flops",
+            "batch*tokens*(2*(n_layer*(4*n_embd**2 + 2*n_embd*n_inner) + vocab_size*n_embd)"
+            " + 4*n_layer*n_head*floor(n_embd/n_head)*(past + tokens))",
+        ),
+        (
+            "DeepseekV3ForCausalLM",
+            "cache_elements",
+            "batch*(tokens + past)*num_hidden_layers*(kv_lora_rank + qk_rope_head_dim)",
+        ),
+    ],
+)
+def test_the_formula_of_a_call(architecture: str, quantity: str, expected: str) -> None:
+    found = archspec.formula(architecture, quantity).expr
+    assert sympy.expand(found - sympy.sympify(expected)) == 0
 
 
 def test_a_formula_holds_at_other_lengths_and_fields() -> None:
@@ -29,7 +37,7 @@ def test_a_formula_holds_at_other_lengths_and_fields() -> None:
     assert found.evaluate(head_dim=80, batch=2, past=500) == exact.cache_elements()
 
 
-def test_a_prefill_s_formula_is_none_of_a_step() -> None:
+def test_the_formula_of_a_prefill_differs_from_that_of_a_step() -> None:
     found = archspec.formula("Mamba2ForCausalLM", "flops")
     step = archspec.load("Mamba2ForCausalLM").forward(1, 1, 9).flops
     assert found.evaluate(tokens=1, past=9) == step
@@ -37,14 +45,6 @@ def test_a_prefill_s_formula_is_none_of_a_step() -> None:
     with pytest.raises(FormulaError, match=r"tokens: 2\.5 is not a length"):
         found.evaluate(tokens=2.5)
     assert archspec.formula("Mamba2ForCausalLM", "flops", tokens=1, past=4).evaluate(past=9) == step
-
-
-def test_the_latents_of_deepseek_v3() -> None:
-    found = archspec.formula("DeepseekV3ForCausalLM", "cache_elements").expr
-    batch, tokens, past, layers, rank, rope = symbols(
-        "batch tokens past num_hidden_layers kv_lora_rank qk_rope_head_dim"
-    )
-    assert sympy.expand(found - batch * (tokens + past) * layers * (rank + rope)) == 0
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_latents_of_deepseek_v3() -> None:
         ("T5ForConditionalGeneration", {"encoder_tokens": 300, "new_encoder_tokens": 300}),
     ],
 )
-def test_training_flops_are_those_of_the_fold(
+def test_training_flops_are_those_of_the_count(
     architecture: str, lengths: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(CostRecord, "gap", lambda *_: None)

@@ -11,16 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_specs import LENIENT, drawn, exact, nested, specs, toy
+from random_specs import LENIENT, drawn, exact, nested, over_grid, specs, toy
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.specs.records import Spec
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.boxes import Grid, boxes
-from archspec.sweeping.evaluator import Evaluator
 from archspec.symbolic.expressions import TooLarge
-from archspec.symbolic.path_conditions import Number, Path
+from archspec.symbolic.path_conditions import Path
 from archspec.symbolic.polynomials import Space
 from archspec.symbolic.swept import SweptDomain, counts
 
@@ -40,25 +38,6 @@ def run(spec: Spec, raw: dict[str, Any], axes: list[Axis], point: tuple[int, ...
         return path, counts(scope, "ToyModel")
     except ArchspecError:
         return path, None
-
-
-def over_grid(path: Path, axes: list[Axis], found: Any) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-    """Where the conditions of a path hold, and the quantities, over the whole grid."""
-    (box,) = boxes(Grid(axes))
-    evaluator, shape = Evaluator(path.space), tuple(len(axis.values) for axis in axes)
-
-    def spread(value: Any) -> Any:
-        return np.broadcast_to(np.asarray(value), box.shape).reshape(shape)
-
-    with np.errstate(all="ignore"):
-        mask = np.ones(shape, dtype=bool)
-        for condition in path.conditions:
-            mask = mask & spread(evaluator.holds(condition, box))
-        values = {
-            name: spread(evaluator.value(value.expr if isinstance(value, Number) else value, box))
-            for name, value in (found or {}).items()
-        }
-    return mask, values
 
 
 def plain(spec: Spec, raw: dict[str, Any], axes: list[Axis], point: tuple[int, ...]) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_specs import over_grid
 
 from archspec.language.values import here
 from archspec.sweeping.axes import Axis
@@ -107,37 +108,21 @@ def test_a_path_is_taken_wherever_its_conditions_hold(
 ) -> None:
     axes = [Axis("a", range(start, start + 7), True), Axis("b", (1, 2, 4, 9, 33), True)]
     space = Space([axis.bounds for axis in axes])
-    evaluator = Evaluator(space)
     covered = np.zeros((7, 5), dtype=bool)
     for point in itertools.product(range(7), range(5)):
         if covered[point]:
             continue
         path = Path(space)
-        numbers = [
-            path.number(space.axis(k), axis.values[p])
-            for k, (axis, p) in enumerate(zip(axes, point, strict=True))
-        ]
+        numbers = [path.number(space.axis(k), axes[k].values[place]) for k, place in enumerate(point)]
         found = outcome(program, *numbers, *constants)
-        grid = Grid(axes)
-        (box,) = boxes(grid)
-        with np.errstate(all="ignore"):
-            mask = np.ones(box.shape, dtype=bool)
-            for condition in path.conditions:
-                mask = mask & evaluator.holds(condition, box)
-            node = found.expr if isinstance(found, Number) else found
-            values = (
-                node
-                if isinstance(node, type)
-                else np.broadcast_to(evaluator.value(node, box), box.shape).reshape(7, 5)
-            )
-        mask = np.broadcast_to(mask, box.shape).reshape(7, 5)
+        mask, values = over_grid(path, axes, {} if isinstance(found, type) else {"": found})
         assert mask[point], "a path holds at its own point"
         for place in zip(*np.nonzero(mask), strict=True):
             plain = outcome(program, axes[0].values[int(place[0])], axes[1].values[int(place[1])], *constants)
-            if isinstance(plain, type) or isinstance(values, type):
-                assert plain is values, (program, place)
+            if isinstance(plain, type) or not values:
+                assert plain is found, (program, place)
             else:
-                value = values[place].item() if hasattr(values[place], "item") else values[place]
+                value = values[""][place].item()
                 assert same(value, plain), (program, place, value, plain)
         assert not (mask & covered).any(), "paths do not overlap"
         covered |= mask
