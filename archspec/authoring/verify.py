@@ -23,7 +23,7 @@ from archspec.verifying.campaign import Result
 from archspec.verifying.pool import cores
 
 Progress = Callable[..., None]
-Own = tuple[Spec, str]  # a class of one of your own specs
+Own = tuple[Spec, str]  # one of your specs, and a class of it
 _SHOWN = 3
 _VERDICTS = ("exact", "wrong", "unavailable")
 

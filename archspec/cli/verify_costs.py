@@ -43,10 +43,10 @@ def verify_costs(args: Values) -> int:
     seen: list[CostOutcome] = []
     with progress("measuring") as show:
 
-        def done(outcomes: list[CostOutcome]) -> None:
-            seen.extend(outcomes)
-            wrong = sum(outcome.verdict == "wrong" for outcome in seen)
-            show(len(seen), total, f"{wrong} wrong  {outcomes[-1].model_type:24.24}")
+        def done(outcome: CostOutcome) -> None:
+            seen.append(outcome)
+            wrong = sum(one.verdict == "wrong" for one in seen)
+            show(len(seen), total, f"{wrong} wrong  {outcome.model_type:24.24}")
 
         if args.coverage:
             record.update(args.samples, args.seed, args.jobs, done, everything=args.all)
@@ -68,8 +68,7 @@ def _formulas(scope: dict[str, tuple[str, ...]]) -> int:
         for architecture in (one for one in line.exact if one in scope.get(model_type, ())):
             raw = runnable({"model_type": model_type}, architecture)
             case = Case(shipped().load(model_type), architecture, raw)
-            missing = formulas.without_closed_form(case)
-            problems = [f"{one.quantity} of {one.call}: {one.why}" for one in missing]
+            problems = [*formulas.without_closed_form(case)]
             how = formulas.agreement_if_symbolic(case)
             if how in counts:
                 counts[how] += 1

@@ -77,7 +77,7 @@ def digests() -> dict[Key, str]:
 
 
 def stale() -> list[str]:
-    """What is out of date in docs/coverage.json and docs/coverage.md."""
+    """The lines of docs/coverage.json and docs/coverage.md that are out of date."""
     from archspec.reference import versions
 
     (head, pairs), now, wanted = recorded(), exported_classes(), digests()

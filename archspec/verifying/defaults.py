@@ -84,7 +84,7 @@ def _by_layer(names: tuple[str, ...], ours: Any, theirs: Any, scope: Scope) -> t
 
 
 def _null_parts(scope: Scope) -> Iterator[Difference]:
-    """The defaults of sub-configs that are null by default, if they have no verified architecture."""
+    """The defaults of sub-configs that are null by default, unless an architecture of theirs is verified."""
     library = scope.spec.library
     null = (field for name, field in scope.spec.fields.items() if scope.values.get(name, ...) is None)
     for name, model_type in [(field.name, one) for field in null for one in part_types(library, field)]:
@@ -145,7 +145,7 @@ def _sub_config(ours: SubConfig, theirs: Any, path: str, places: list[Place]) ->
 
 def _same(ours: Any, theirs: Any, computed: bool) -> bool:
     if theirs is None and computed:
-        return True  # computed where the model is built, not in the config class
+        return True  # computed by the model, not by the config class
     if isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
         return len(ours) == len(theirs) and all(_same(a, b, False) for a, b in zip(ours, theirs, strict=True))
     return isinstance(ours, bool) == isinstance(theirs, bool) and bool(ours == theirs)

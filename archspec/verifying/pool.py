@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Failure(NamedTuple):
-    """The reason that a task has no result: its process died, took too long, or raised."""
+    """The reason that a task failed: its process died, took too long, or raised an error."""
 
     message: str
 

@@ -20,8 +20,8 @@ Attributes = list[tuple[dict[str, Body], Module]]  # with the module whose names
 def trail(root: Node, name: str) -> list[Place]:
     """The lines on the way to a tensor or module, the outermost first.
 
-    The last one defines it. If the tree has no such name, the last one is the expression that decided against
-    it, or the module that lacks the attribute.
+    The last one defines it. If the tree does not have the name, the last one is the expression that decided
+    against it, or the module that lacks the attribute.
     """
     found = [root.module.place] if root.module else []
     node: Node | None = root

@@ -74,7 +74,7 @@ def test_training_steps_are_reported_with_calls(
 ) -> None:
     difference = CostDifference({}, Call(2, 5), "training flops", "pooler.dense", 3, 9)
     outcome = CostOutcome("BertModel", "bert", Comparison(8), Comparison(2, (difference,)))
-    monkeypatch.setattr(record, "run", lambda *given: given[-1]([outcome]))
+    monkeypatch.setattr(record, "run", lambda *given: given[-1](outcome))
     assert main(["verify", "--costs", "BertModel"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "BertModel (bert): training flops of pooler.dense: transformers 3, the spec 9"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from altering import altered, line, shown
@@ -16,180 +16,114 @@ from archspec.verifying.verifier import Verifier, verify_spec
 pytestmark = pytest.mark.reference
 
 
-SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
-    "a layer's own fields": (
-        "gemma4_text",
+class Slip(NamedTuple):
+    """A text of a spec and its replacement, and the kind and line of the difference that it makes."""
+
+    architecture: str
+    old: str
+    new: str
+    kind: str
+    start: str
+
+
+OWN_FIELDS = "if i in per_layer_config"
+EMBEDDINGS = "    token_type_embeddings: Embedding(type_vocab_size, size)\n"
+POOLER = "BertPooler() if add_pooling_layer else None"
+EVEN, FOURTH = "head_dim % 2 == 0 or head_dim < 5", "head_dim % 4 == 0"
+WORDS, SEVEN = "word_embeddings: Embedding", "query: Linear(hidden_size, 7)"
+TIED = "    tied: {lm_head.weight: model.embed_tokens.weight}\n"
+POSITIONS = "embed_positions: Embedding(max_source"
+SLIPS = {  # model type and slip
+    "gemma4_text a layer's own fields": Slip(
         "Gemma4TextModel",
-        "if i in per_layer_config else",
-        'if i in per_layer_config and given("per_layer_config") is None else',
+        f"{OWN_FIELDS} else",
+        f'{OWN_FIELDS} and given("per_layer_config") is None else',
         "shape",
         "self_attn: Gemma4TextAttention(i, **",
     ),
-    "a size": (
-        "bert",
-        "BertModel",
-        "query: Linear(hidden_size, hidden_size)",
-        "query: Linear(hidden_size, 7)",
-        "shape",
-        "query: Linear(hidden_size, 7)",
+    "bert a size": Slip("BertModel", SEVEN.replace("7", "hidden_size"), SEVEN, "shape", SEVEN),
+    "gpt2 a bias": Slip(
+        "GPT2Model", "ln_f: LayerNorm(n_embd)", "ln_f: LayerNorm(n_embd, bias=False)", "missing", "ln_f:"
     ),
-    "a bias": (
-        "gpt2",
-        "GPT2Model",
-        "ln_f: LayerNorm(n_embd)",
-        "ln_f: LayerNorm(n_embd, bias=False)",
-        "missing",
-        "ln_f:",
-    ),
-    "an attribute": (
-        "bert",
-        "BertModel",
-        "    token_type_embeddings: Embedding(type_vocab_size, size)\n",
-        "",
-        "missing",
-        "TextEmbeddings(size, dropout=0.0):",
-    ),
-    "a loop": (
-        "bert",
+    "bert an attribute": Slip("BertModel", EMBEDDINGS, "", "missing", "TextEmbeddings(size, dropout=0.0):"),
+    "bert a loop": Slip(
         "BertModel",
         "range(num_hidden_layers)",
         "range(num_hidden_layers + 1)",
         "extra",
         "layer: BertLayer() for",
     ),
-    "a branch": (
-        "bert",
-        "BertModel",
-        "BertPooler() if add_pooling_layer else None",
-        "None",
-        "missing",
-        "pooler: None",
+    "bert a branch": Slip("BertModel", POOLER, "None", "missing", "pooler: None"),
+    "bert a default": Slip(
+        "BertModel", "embeddings: 512", "embeddings: 513", "default", "max_position_embeddings"
     ),
-    "a default": (
-        "bert",
-        "BertModel",
-        "max_position_embeddings: 512",
-        "max_position_embeddings: 513",
-        "default",
-        "max_position_emb",
-    ),
-    "a name": ("gpt2", "GPT2Model", "max_position_embeddings: n_positions, ", "", "alias", "n_positions:"),
-    "a tie": (
-        "llama",
-        "LlamaForCausalLM",
-        "    tied: {lm_head.weight: model.embed_tokens.weight}\n",
-        "",
-        "tie",
-        "GenericForCausalLM(base):",
-    ),
-    "frozen": (
-        "whisper",
-        "WhisperModel",
-        ".requires_grad_(False)",
-        "",
-        "frozen",
-        "embed_positions: Embedding(max_source",
-    ),
-    "a condition": (
-        "llama",
-        "LlamaModel",
-        "  - head_dim % 2 == 0 or head_dim < 5\n",
-        "",
-        "accepted",
-        "# Llama",
-    ),
-    "too strict": (
-        "llama",
-        "LlamaModel",
-        "head_dim % 2 == 0 or head_dim < 5",
-        "head_dim % 4 == 0",
-        "refused",
-        "- head_dim % 4",
-    ),
-    "a buffer": (
-        "bloom",
-        "BloomModel",
-        "word_embeddings: Embedding(vocab_size, hidden_size)",
-        "word_embeddings: Buffer(vocab_size, hidden_size)",
-        "missing",
-        "word_embeddings:",
+    "gpt2 a name": Slip("GPT2Model", "max_position_embeddings: n_positions, ", "", "alias", "n_positions:"),
+    "llama a tie": Slip("LlamaForCausalLM", TIED, "", "tie", "GenericForCausalLM(base):"),
+    "whisper frozen": Slip("WhisperModel", ".requires_grad_(False)", "", "frozen", POSITIONS),
+    "llama a condition": Slip("LlamaModel", f"  - {EVEN}\n", "", "accepted", "# Llama"),
+    "llama too strict": Slip("LlamaModel", EVEN, FOURTH, "refused", "- head_dim % 4"),
+    "bloom a buffer": Slip(
+        "BloomModel", WORDS, WORDS.replace("Embedding", "Buffer"), "missing", "word_embeddings:"
     ),
 }
 
 
-@pytest.mark.parametrize("slip", SLIPS)
-def test_a_slip_is_found_and_its_line_named(slip: str) -> None:
-    model_type, architecture, old, new, kind, start = SLIPS[slip]
-    wrong = altered(shipped().load(model_type), old, new)
-    outcome = verify_spec(wrong, architecture, 12)
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_found_and_its_line_named(name: str) -> None:
+    slip = SLIPS[name]
+    wrong = altered(name.partition(" ")[0], slip.old, slip.new)
+    outcome = verify_spec(wrong, slip.architecture, 12)
     assert outcome.verdict == "wrong"
-    found = [difference for difference in outcome.differences if difference.kind == kind]
+    found = [difference for difference in outcome.differences if difference.kind == slip.kind]
     assert found, [shown(difference) for difference in outcome.differences][:5]
-    assert line(wrong, start) in {place.rpartition(":")[0] for place in found[0].places}
+    assert line(wrong, slip.start) in {place.rpartition(":")[0] for place in found[0].places}
 
 
-def test_a_field_that_the_spec_does_not_mention() -> None:
-    spec = altered(
-        altered(shipped().load("llama"), "  mlp_bias: false\n", ""),
-        "GatedMLP(intermediate_size, mlp_bias)",
-        "GatedMLP(intermediate_size)",
-    )
-    outcome = verify_spec(spec, "LlamaModel", 3)
-    assert {(difference.kind, difference.name) for difference in outcome.differences} == {
-        ("unmentioned", "mlp_bias")
-    }
-    assert outcome.differences[0].config["mlp_bias"] is True
-
-
-def test_a_fixed_field_that_is_read_after_all() -> None:
-    spec = altered(
-        altered(shipped().load("llama"), "  mlp_bias: false\n", ""),
-        "require:\n",
-        "fixed:\n  mlp_bias: false\nrequire:\n",
-    )
-    [difference] = verify_spec(spec, "LlamaModel", 3).differences
-    assert (difference.kind, difference.name) == ("unmentioned", "mlp_bias")
-    assert difference.places[0].startswith(line(spec, "mlp_bias: false"))
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [  # not mentioned; fixed, but read
+        ("GatedMLP(intermediate_size, mlp_bias)", "GatedMLP(intermediate_size)"),
+        ("require:\n", "fixed:\n  mlp_bias: false\nrequire:\n"),
+    ],
+)
+def test_a_field_that_is_read_after_all(old: str, new: str) -> None:
+    spec = altered(altered("llama", "  mlp_bias: false\n", ""), old, new)
+    differences = verify_spec(spec, "LlamaModel", 3).differences
+    assert {(one.kind, one.name) for one in differences} == {("unmentioned", "mlp_bias")}
+    if "fixed" in new:
+        assert differences[0].places[0].startswith(line(spec, "mlp_bias: false"))
+    else:
+        assert differences[0].config["mlp_bias"] is True
 
 
 def test_a_difference_is_shown_at_the_smallest_config() -> None:
-    spec = altered(
-        shipped().load("bert"),
-        "BertAttention(is_cross_attention=True) if add_cross_attention else None",
-        "None",
-    )
-    configs = [
-        difference.config
-        for difference in verify_spec(spec, "BertModel", 12).differences
-        if difference.kind == "missing"
-    ]
+    crossed = "BertAttention(is_cross_attention=True) if add_cross_attention else None"
+    found = verify_spec(altered("bert", crossed, "None"), "BertModel", 12).differences
+    configs = [difference.config for difference in found if difference.kind == "missing"]
     assert {"model_type": "bert", "add_cross_attention": True, "is_decoder": True} in configs
 
 
-def test_a_zero_that_transformers_takes_for_nothing_given_is_found() -> None:
-    """wav2vec 2.0's config has `output_hidden_size or hidden_size`; only an adapter has tensors of it."""
-    from archspec.verifying.defaults import setting_differences
-
-    spec = shipped().load("wav2vec2")
-    assert setting_differences(spec) == []
-    field = spec.fields["output_hidden_size"]
-    altered = spec._replace(fields={**spec.fields, field.name: field._replace(falsy=False)})
-    (found,) = setting_differences(altered)
-    assert (found.name, found.expected, found.found, found.places[0]) == (
-        "output_hidden_size for 0",
-        "768",
-        "0",
-        str(field.place),
-    )
-
-
 def test_a_spec_that_transformers_cannot_confirm_is_not_exact_by_default() -> None:
-    outcome = verify_spec(
-        altered(shipped().load("llama"), "- head_dim % 2 == 0 or head_dim < 5", "- hidden_size == 4096"),
-        "LlamaModel",
-        5,
-    )
-    assert outcome.verdict == "wrong"
+    spec = altered("llama", f"- {EVEN}", "- hidden_size == 4096")
+    assert verify_spec(spec, "LlamaModel", 5).verdict == "wrong"
+
+
+def test_a_zero_that_no_condition_forbids_is_found() -> None:
+    """BART divides by the root of its heads' width: without the condition, a width of 0 would be counted."""
+    bare = altered("bart", "ScaledMultiHeadProjections", "MultiHeadProjections")
+    found = verify_spec(bare, "BartModel", 2).differences
+    assert [(difference.kind, difference.config["d_model"]) for difference in found] == [("accepted", 0)]
+
+
+def test_the_embedding_split_is_compared() -> None:
+    spec = shipped().load("bert")
+    module = spec.modules["BertForMaskedLM"]
+    silent = {**spec.modules, "BertForMaskedLM": module._replace(output_embeddings=None)}
+    found = verify_spec(spec._replace(modules=silent), "BertForMaskedLM", samples=0).differences
+    assert {difference.kind for difference in found} == {"embedding"}
+    place = f"bert.yaml:{module.place.line}:{module.place.column}"
+    assert any(one.endswith(place) for one in found[0].places)
+    assert not verify_spec(spec, "BertForMaskedLM", samples=0).differences
 
 
 @pytest.mark.parametrize(
@@ -207,28 +141,20 @@ def test_valid_configs_show_every_side_of_a_spec(model_type: str) -> None:
         values = [scope.get(field.name) for scope in scopes]
         given = [raw.get(field.name, ...) for raw in verifier.valid]
         default = values[0]
+        lengths = {len(value) for value in values if value} if isinstance(default, list) else set()
         if isinstance(default, bool) and {True, False} - set(values):
             missing.append(f"{field.name} both ways")
         if "None" in field.types and None not in given and builds(spec, {field.name: None}):
             missing.append(f"{field.name} null")
         if field.name.endswith("layers") and isinstance(default, int) and 1 not in values:
             missing.append(f"{field.name} = 1")
-        if (
-            isinstance(default, list)
-            and len({len(value) for value in values if value}) == 1
-            and not field.computed
-        ):
+        if len(lengths) == 1 and not field.computed:
             missing.append(f"{field.name} of another length")
-        if (
-            isinstance(default, int)
-            and not isinstance(default, bool)
-            and len({str(value) for value in values}) < 2
-        ):
+        if type(default) is int and len({str(value) for value in values}) < 2:
             missing.append(f"{field.name} of another size")
     assert missing == []
-    assert any(
-        isinstance(value, int) and value > 1 and value % 2 for raw in verifier.valid for value in numbers(raw)
-    )
+    numbers = [value for raw in verifier.valid for value in leaves(raw) if isinstance(value, int)]
+    assert any(value > 1 and value % 2 for value in numbers)
 
 
 def builds(spec: Spec, settings: dict[str, Any]) -> bool:
@@ -239,14 +165,5 @@ def builds(spec: Spec, settings: dict[str, Any]) -> bool:
     return True
 
 
-def numbers(raw: dict[str, Any]) -> list[Any]:
-    return [
-        item for value in raw.values() for item in (numbers(value) if isinstance(value, dict) else [value])
-    ]
-
-
-def test_a_zero_that_no_condition_forbids_is_found() -> None:
-    """BART divides by the root of its heads' width: without the condition, a width of 0 would be counted."""
-    bare = altered(shipped().load("bart"), "ScaledMultiHeadProjections", "MultiHeadProjections")
-    found = verify_spec(bare, "BartModel", 2).differences
-    assert [(difference.kind, difference.config["d_model"]) for difference in found] == [("accepted", 0)]
+def leaves(raw: dict[str, Any]) -> list[Any]:
+    return [one for value in raw.values() for one in (leaves(value) if isinstance(value, dict) else [value])]

@@ -115,22 +115,22 @@ def calls(scope: Scope, encodes: bool) -> Iterator[Call]:
     around = [Call(1, bound + more) for bound in bounds for more in (-1, 0, 1)]
     after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
     chosen = _CALLS_OF_MANY_LAYERS if _is_deep(scope) else dict.fromkeys((*_CALLS, *around, *after))
-    for call in chosen:
-        yield from _encoding(call) if encodes else (call,)
+    yield from _encoded(chosen, encodes)
 
 
 def training_calls(scope: Scope, encodes: bool) -> Iterator[Call]:
     """The calls without a past that are short enough for a training step, and some more."""
     yield from (call for call in calls(scope, encodes) if not call.past and call.tokens <= _LONGEST_STEP)
-    for call in _TRAINING_CALLS:
-        yield from _encoding(call) if encodes else (call,)
+    yield from _encoded(_TRAINING_CALLS, encodes)
 
 
 def with_encoder(call: Call, encoder_tokens: int) -> Call:
+    """A call with an encoder, which runs in the first call only."""
     return call._replace(encoder_tokens=encoder_tokens, new_encoder_tokens=0 if call.past else encoder_tokens)
 
 
-def _encoding(call: Call) -> Iterator[Call]:
-    yield with_encoder(call, ENCODER_TOKENS)
-    if not call.past:  # classifiers take only equal lengths; this also tests the encoder at its own bounds
-        yield with_encoder(call, call.tokens)
+def _encoded(chosen: Iterable[Call], encodes: bool) -> Iterator[Call]:
+    for call in chosen:
+        yield with_encoder(call, ENCODER_TOKENS) if encodes else call
+        if encodes and not call.past:  # classifiers take only equal lengths; also tests the encoder's bounds
+            yield with_encoder(call, call.tokens)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import sympy
 
@@ -24,16 +24,8 @@ _LENGTHS = sympy.symbols("batch tokens encoder_tokens")
 _POINTS = (80, 83, 96)  # tokens, for floor divisions by chunk sizes
 
 
-class NoClosedForm(NamedTuple):
-    """A quantity of a call that has no closed form, and the reason."""
-
-    quantity: str
-    call: Call
-    why: str
-
-
-def without_closed_form(case: Case) -> Iterator[NoClosedForm]:
-    """The quantities whose closed form does not give the exact count, without calls that are refused."""
+def without_closed_form(case: Case) -> Iterator[str]:
+    """The quantities without a closed form that gives the exact count, and the reasons."""
     try:
         scope = case.scope
         compared = list(calls(scope, "encoder_tokens" in usual_lengths(scope, case.architecture)))
@@ -44,19 +36,19 @@ def without_closed_form(case: Case) -> Iterator[NoClosedForm]:
             try:
                 exact(scope, case.architecture, quantity, call)
             except ArchspecError:
-                continue  # a refused quantity has no closed form either
+                continue  # neither has it a closed form
             try:
                 ClosedForm.of(scope, case.architecture, quantity, call)
             except ConfigError:
                 return  # a required field is missing
             except FormulaError as error:
-                yield NoClosedForm(quantity, call, str(error))
+                yield f"{quantity} of {call}: {error}"
 
 
 def agreement(case: Case) -> str:
     """How FLOPs agree with torch: as `polynomials`, at `points`, or a text with both expressions.
 
-    Errors: :class:`Unavailable`, :class:`ArchspecError` if one side has no expression.
+    Errors: :class:`Unavailable`, :class:`ArchspecError` without an expression on one side.
     """
     model = case.model()
     call = with_encoder(_CALL, _ENCODER_TOKENS) if encodes(model) else _CALL

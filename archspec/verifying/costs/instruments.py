@@ -22,7 +22,7 @@ from archspec.tree.node import Node
 from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, calls, training_calls, with_encoder
 
-RECOMPUTED = "(recomputed)"  # the name of a difference in what the largest recomputed layer keeps
+RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer keeps
 _EXPERT = re.compile(r"expert_\d+")
 _STEP_LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
 _SHORT_ENCODER = 9  # tokens
@@ -71,19 +71,17 @@ class Instrument(NamedTuple):
 
 def compare(instrument: Instrument, cases: Iterable[Case], enough: int | None = None) -> Comparison:
     """Compare at every point of every case, up to the first point that differs or ``enough`` cases."""
-    total = Comparison()
+    compared, unavailable, configs = 0, "", list[Config]()
     for number, case in enumerate(cases):
         found = _compare_case(instrument, case, number)
-        total = Comparison(
-            total.compared + found.compared,
-            found.differences,
-            total.unavailable or found.unavailable,
-            (*total.configs, case.config) if found.compared else total.configs,
-        )
-        undecided = instrument.strict and not total.compared
-        if found.differences or undecided or len(total.configs) == enough:
+        compared += found.compared
+        unavailable = unavailable or found.unavailable
+        configs += [case.config] if found.compared else []
+        if found.differences:
+            return Comparison(compared, found.differences, unavailable, tuple(configs))
+        if (instrument.strict and not compared) or len(configs) == enough:
             break
-    return total
+    return Comparison(compared, (), unavailable, tuple(configs))
 
 
 def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison:
@@ -142,13 +140,17 @@ def _nearest_module(tree: Node, path: str) -> str:
     return ".".join(found)
 
 
+def _unequal_counts(quantity: str, expected: Counter[Any], found: Counter[Any]) -> Iterator[Row]:
+    if expected != found:
+        yield quantity, "", dict(expected - found), dict(found - expected)
+
+
 def _forward_rows(case: Case, call: Call) -> Iterator[Row]:
     theirs, ours = measured(case.model(), call), case.forward(call)
     yield from (("flops", *row) for row in unequal(theirs.flops, ours.flops_by_module))
     kept = Counter((tensor.shape, tensor.dtype or "bfloat16") for tensor in ours.cache)
     given = Counter((shape, theirs.dtypes[path]) for path, shape in theirs.cache.items())
-    if kept != given:
-        yield "cache", "", dict(given - kept), dict(kept - given)
+    yield from _unequal_counts("cache", given, kept)
 
 
 def _training_rows(case: Case, call: Call) -> Iterator[Row]:
@@ -162,23 +164,17 @@ def _masked_rows(case: Case, call: Call) -> Iterator[Row]:
     ours = case.forward(call)
     computed, through = let_through(case.model(), call)
     masked = by_module(ours.tree, "masked_flops")
-    for expected, own in ((computed, ours.flops_by_module), (through, masked)):
-        one, other = (
-            Counter({path: flops for path, flops in flops_of.items() if "expert_" not in path})
-            for flops_of in (expected, own)
-        )
-        if one != other:
-            yield "masked flops", "", dict(one - other), dict(other - one)
+    for sides in ((computed, ours.flops_by_module), (through, masked)):
+        rest = (Counter({path: one for path, one in side.items() if "expert_" not in path}) for side in sides)
+        yield from _unequal_counts("masked flops", *rest)
 
 
 def _static_rows(case: Case, call: Call) -> Iterator[Row]:
     ours = case.forward(call)
     if not ours.cache:
-        raise Unavailable("there is no cache")
+        raise Unavailable("the model keeps nothing between calls")
     found = Counter((kept.shape, kept.dtype or "bfloat16") for kept in ours.allocated("static"))
-    expected = reserved(case.model(), call)
-    if expected != found:
-        yield "static cache", "", dict(expected - found), dict(found - expected)
+    yield from _unequal_counts("static cache", reserved(case.model(), call), found)
 
 
 def _short_calls(chosen: tuple[Call, ...]) -> Callable[[Case, int], Iterator[Call]]:
@@ -250,9 +246,7 @@ def _recomputed_rows(quantity: str, ours: StepActivations, model: Any) -> Iterat
 
 
 ACTIVATIONS = {
-    Step(2, 64, attention=attention, checkpointing=checkpointing).kind: _activation_instrument(
-        attention, checkpointing
-    )
-    for attention in KERNELS
-    for checkpointing in (False, True)
+    Step(2, 64, attention=kernel, checkpointing=again).kind: _activation_instrument(kernel, again)
+    for kernel in KERNELS
+    for again in (False, True)
 }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from random import Random
-from typing import Any
 
 from archspec.costs.activations import PIPELINE, TENSOR, WHOLE, loss_saved
 from archspec.costs.builder import CostBuilder
@@ -24,7 +23,7 @@ from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import ENCODER_TOKENS, Case
-from archspec.verifying.costs.record import recorded
+from archspec.verifying.costs.record import json_rows, recorded
 
 _LENGTHS = ((2, 64), (1, 40), (3, 17))  # sequences and tokens
 _STEPS = (
@@ -33,7 +32,6 @@ _STEPS = (
     *(Step(2, 17, dtype="float32", attention=attention) for attention in KERNELS),
 )
 _LEAST_POINTS = 4
-_DRAWN = 2  # random configs
 _RANKS = {
     TENSOR: (Ranks(tensor=2), Ranks(tensor=4)),
     PIPELINE: (Ranks(pipeline=2, stage=1), Ranks(tensor=2, pipeline=2, stage=1)),
@@ -51,20 +49,28 @@ _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_la
 def classes() -> Iterator[tuple[str, str, list[str]]]:
     """The classes with exact activations, and the kinds of attention for which they are exact."""
     for model_type, line in recorded().items():
-        names = dict.fromkeys(name for found in line.activations.values() for name in found)
-        for name in names:
+        for name in dict.fromkeys(name for found in line.activations.values() for name in found):
             yield model_type, name, [one for one in KERNELS if name in line.activations.get(one, ())]
 
 
-def verify_loss(spec: Spec, architecture: str, kernels: list[str], drawn: int = _DRAWN) -> str | None:
-    """Return the name of the loss that keeps as many bytes as the class at every point, or None."""
+def verify_loss(spec: Spec, architecture: str, kernels: list[str], drawn: int = 2) -> str | None:
+    """Return the name of the loss that keeps as many bytes as the class at every point, or None.
+
+    The points are at some fixed configs, and at ``drawn`` random ones.
+    """
     if not takes_labels(architecture, spec.model_type):
         return None
     left, compared = known_losses(), 0
     for number, raw in enumerate(_configs(spec, architecture, drawn)):
         case = Case(spec, architecture, raw)
         steps = [one for one in _STEPS if one.attention in kernels]
-        for expected, step in _measured(case, steps[:2] if number else steps):
+        for step in steps[:2] if number else steps:
+            try:
+                model = case.trained(step)
+                step = step._replace(encoder_tokens=ENCODER_TOKENS if encodes(model) else 0)
+                expected = loss_bytes(model, step)
+            except (Refused, Unavailable):
+                continue
             left = [name for name in left if _predicted(case, step, name) == expected]
             compared += 1
         if not left or not compared:
@@ -89,11 +95,7 @@ def verify_ranks_loss(spec: Spec, architecture: str, kernels: list[str], loss: s
             return False
         return _predicted(case, step, loss) == expected
 
-    return [
-        kind
-        for kind, ranked in _RANKS.items()
-        if all(agrees(*point) for point in zip(ranked, _LENGTHS, strict=False))
-    ]
+    return [kind for kind, ranked in _RANKS.items() if all(map(agrees, ranked, _LENGTHS))]
 
 
 def _configs(spec: Spec, architecture: str, drawn: int) -> Iterator[Config]:
@@ -112,17 +114,6 @@ def _configs(spec: Spec, architecture: str, drawn: int) -> Iterator[Config]:
         yield {**default, **given}
 
 
-def _measured(case: Case, steps: list[Step]) -> Iterator[tuple[int, Step]]:
-    """The bytes that the loss keeps, for each step that runs."""
-    for step in steps:
-        try:
-            model = case.trained(step)
-            step = step._replace(encoder_tokens=ENCODER_TOKENS if encodes(model) else 0)
-            yield loss_bytes(model, step), step
-        except (Refused, Unavailable):
-            continue
-
-
 def _predicted(case: Case, step: Step, name: str) -> int | None:
     """The bytes that a loss keeps by its spec; None if the loss does not fit the class."""
     builder = CostBuilder(case.scope, training_axes(step))
@@ -139,7 +130,5 @@ def text(found: dict[str, dict[tuple[str, str], str]]) -> str:
         by_loss: dict[str, dict[str, list[str]]] = {}
         for (model_type, architecture), loss in sorted(found.get(ranks, {}).items()):
             by_loss.setdefault(loss, {}).setdefault(model_type, []).append(architecture)
-        rows = (f"{json.dumps(loss)}: {json.dumps(types)}" for loss, types in sorted(by_loss.items()))
-        lines.append(f"{json.dumps(ranks)}: {{\n" + ",\n".join(rows) + "\n}")
-    head: dict[str, Any] = versions()
-    return f'{json.dumps(head)[:-1]}, "losses": {{\n' + ",\n".join(lines) + "\n}}\n"
+        lines.append(f"{json.dumps(ranks)}: {json_rows(dict(sorted(by_loss.items())))}")
+    return f'{json.dumps(versions())[:-1]}, "losses": {{\n' + ",\n".join(lines) + "\n}}\n"

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from itertools import islice, product
+from collections.abc import Iterable
+from itertools import chain, islice, product
 from typing import NamedTuple
 
 from archspec.configs.scope import Scope
@@ -24,6 +24,7 @@ from archspec.tree.tensors import tensors
 from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import configs
 from archspec.verifying.costs.instruments import ACTIVATIONS, CostDifference, unequal, unequal_bytes
+from archspec.verifying.costs.record import json_rows
 
 POINTS = (
     *(Ranks(tensor=2), Ranks(tensor=4), Ranks(tensor=2, expert=2)),
@@ -43,8 +44,8 @@ _LAYERS = 5  # not divisible by three stages
 class RankOutcome(NamedTuple):
     """The ranks at which a class was compared, and the parameters whose shapes differ."""
 
-    compared: tuple[Ranks, ...]
-    differences: tuple[CostDifference, ...]
+    compared: list[Ranks]
+    differences: list[CostDifference]
 
     @property
     def kinds(self) -> list[str]:
@@ -60,32 +61,24 @@ def _kinds(ranks: Ranks) -> list[str]:
 
 def verify_ranks(spec: Spec, architecture: str) -> RankOutcome:
     """Compare at the default config with few layers, tied and not, and at random configs, at every point."""
-    compared: list[Ranks] = []
-    differences: list[CostDifference] = []
-    fixed, drawn = _configs(spec, architecture)
-
-    def compare_all(raws: Iterable[Config]) -> None:
-        for raw, ranks in product(raws, POINTS):
+    few: Config = {"model_type": spec.model_type} | ({_DEPTH: _LAYERS} if _DEPTH in spec.fields else {})
+    tied = [{**few, _TIES: value} for value in (False, True)] if _TIES in spec.fields else []
+    outcome = RankOutcome([], [])
+    for number, raw in enumerate(chain([few, *tied], _drawn(spec, architecture))):
+        if number > len(tied) and not outcome.compared:
+            break  # a class without a plan
+        for ranks in POINTS:
             try:
                 found = _rank_differences(spec, architecture, raw, ranks)
             except (Unavailable, ArchspecError):
                 continue
-            compared.append(ranks)
-            differences.extend(found)
-
-    compare_all(fixed)
-    if compared:  # otherwise the class has no plan
-        compare_all(drawn)
-    return RankOutcome(tuple(compared), tuple(differences))
+            outcome.compared.append(ranks)
+            outcome.differences.extend(found)
+    return outcome
 
 
-def _configs(spec: Spec, architecture: str) -> tuple[list[Config], Iterator[Config]]:
-    """The default config with few layers, tied and not; and random configs."""
-    few: Config = {"model_type": spec.model_type}
-    if _DEPTH in spec.fields:
-        few[_DEPTH] = _LAYERS
-    tied = [{**few, _TIES: value} for value in (False, True)] if _TIES in spec.fields else []
-    return [few, *tied], islice(configs(spec, architecture, _RANDOM, 0), 2, _RANDOM + 2)
+def _drawn(spec: Spec, architecture: str) -> Iterable[Config]:
+    return islice(configs(spec, architecture, _RANDOM, 0), 2, _RANDOM + 2)
 
 
 def _rank_differences(spec: Spec, architecture: str, raw: Config, ranks: Ranks) -> list[CostDifference]:
@@ -108,8 +101,8 @@ def verify_steps(spec: Spec, architecture: str) -> list[str]:
 
     A number must be measurable at the default config.
     """
-    fixed, drawn = _configs(spec, architecture)
-    raws = [fixed[0], *islice(drawn, 1)]
+    few: Config = {"model_type": spec.model_type} | ({_DEPTH: _LAYERS} if _DEPTH in spec.fields else {})
+    raws = [few, *islice(_drawn(spec, architecture), 1)]
     cut = [kind for kind in (_FLOPS, *ACTIVATIONS) if _is_exact(spec, architecture, raws, kind, _CUT)]
     staged = [kind for kind in ACTIVATIONS if _is_exact(spec, architecture, raws[:1], kind, _STAGED)]
     return [*(f"tensor {kind}" for kind in cut), *(f"pipeline {kind}" for kind in staged)]
@@ -134,7 +127,7 @@ def _is_exact(
 def step_is_exact(
     spec: Spec, architecture: str, raw: Config, ranks: Ranks, kind: str, lengths: tuple[int, int]
 ) -> bool:
-    """Return True if all modules of a rank agree. Errors: if one side has no numbers."""
+    """Return True if all modules of a rank agree. Errors: :class:`Unavailable`, :class:`ArchspecError`."""
     scope = Scope(spec, raw)
     tree = Builder(scope).build(architecture)
     shares = Shares(tree, tensors(tree), ranks)
@@ -147,21 +140,21 @@ def step_is_exact(
     dtype = "bfloat16" if lengths[0] == 2 else "float32"
     step = Step(*lengths, dtype=dtype, attention=attention, checkpointing=bool(checkpointing))
     activations = StepActivations(scope, architecture, step, shares)
-    kept = activations.by_module
-    kept = {path: nbytes for path, nbytes in kept.items() if ranks.pipeline == 1 or path != _HEAD}
+    kept = dict(activations.by_module)
+    if ranks.pipeline > 1:
+        kept.pop(_HEAD, None)
     saved = rank_saved(architecture, raw, spec.model_type, ranks, step)
     return not list(unequal_bytes(activations.tree, saved, kept))
 
 
 def text(found: dict[tuple[str, str], list[str]], plans: dict[str, Plan]) -> str:
     """The text of the file: a line for each class with a plan, then the validated classes by kind."""
-    held: dict[str, dict[str, list[str]]] = {kind: {} for kind in KINDS}
-    for (model_type, architecture), kinds_held in sorted(found.items()):
-        for kind in kinds_held:
-            held.setdefault(kind, {}).setdefault(model_type, []).append(architecture)
-    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(plan)}" for name, plan in sorted(plans.items()))
-    kinds = ",\n".join(f"{json.dumps(kind)}: {json.dumps(types)}" for kind, types in held.items())
-    return f'{json.dumps(versions())[:-1]}, "plans": {{\n{rows}\n}}, "held": {{\n{kinds}\n}}}}\n'
+    exact: dict[str, dict[str, list[str]]] = {kind: {} for kind in KINDS}
+    for (model_type, architecture), kinds in sorted(found.items()):
+        for kind in kinds:
+            exact.setdefault(kind, {}).setdefault(model_type, []).append(architecture)
+    head, rows = json.dumps(versions())[:-1], json_rows(dict(sorted(plans.items())))
+    return f'{head}, "plans": {rows}, "held": {json_rows(exact)}}}\n'
 
 
 def plans_of(classes: Iterable[tuple[str, str]]) -> dict[str, Plan]:

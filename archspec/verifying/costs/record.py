@@ -1,4 +1,4 @@
-"""formulas/costs.json: which classes' costs are exact, by model type.
+"""formulas/costs.json: the classes with exact costs, by model type.
 
 A line has a digest of the spec files, the classes that agree at every point, and the reason for each of the
 others: the first module that differs, or why it could not be measured.
@@ -9,61 +9,44 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from archspec.language.yaml_reader import Mapping, parse
+from archspec.language import yaml_reader
 from archspec.specs.files import CONTRACTIONS, read
 from archspec.specs.index import plain, whole_digests
 from archspec.specs.library import COSTS, shipped
-from archspec.verifying.costs.cases import configs
+from archspec.verifying.campaign import Chosen
 from archspec.verifying.costs.instruments import Comparison
-from archspec.verifying.costs.verify import FURTHER, CostOutcome, verify_costs, working_set_agrees
+from archspec.verifying.costs.verify import FURTHER, CostOutcome, verify_costs
 from archspec.verifying.pool import Failure, spread
 
 HOW = "archspec verify --costs --coverage"
 SCOPE = {
     *("AutoModelForCausalLM", "AutoModelForMaskedLM", "AutoModelForSeq2SeqLM"),
-    *(
-        "AutoModelForQuestionAnswering",
-        "AutoModelForSequenceClassification",
-        "AutoModelForTokenClassification",
-    ),
+    *("AutoModelForQuestionAnswering", "AutoModelForSequenceClassification"),
+    "AutoModelForTokenClassification",
 }
 _PRELOAD = ("torch", "archspec.verifying.costs.verify")
-_TIMEOUT = 600.0
+_TIMEOUT = 600.0  # seconds
 _UNDESCRIBED = re.compile(r"(?P<line>\S+:\d+):\d+: .*undescribed is described.*\(in (?P<module>\w+)\.ops\)")
 _LONGEST_GAP = 200  # characters
 _BATCH = 24  # model types between two writes of the file
 
-Chosen = dict[str, tuple[str, ...]]  # model type -> classes
-Done = Callable[[list[CostOutcome]], None]
-
-
-class Task(NamedTuple):
-    """A class to verify."""
-
-    model_type: str
-    architecture: str
-    samples: int
-    seed: int
+Done = Callable[[CostOutcome], None]
 
 
 class Line(NamedTuple):
-    """The record of a model type: the exact classes, and the reason for each of the others.
-
-    The other fields list exact classes: ``activations`` by kind of training; None: not validated yet.
-    """
+    """The exact classes of a model type, by quantity, and the reason for each of the others."""
 
     digest: str
     exact: tuple[str, ...]
     gaps: dict[str, str]
-    activations: dict[str, list[str]] = {}  # noqa: RUF012  # never changed
-    training: tuple[str, ...] | None = None
-    masked: tuple[str, ...] | None = None
-    static: tuple[str, ...] | None = None
-    working_set: tuple[str, ...] | None = None
+    activations: Mapping[str, list[str]] = {}  # by kind of training
+    training: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    static: tuple[str, ...] = ()
+    working_set: tuple[str, ...] = ()
 
 
 def in_scope() -> Chosen:
@@ -82,19 +65,20 @@ def in_scope() -> Chosen:
 
 def run(chosen: Chosen, samples: int, seed: int, jobs: int, done: Done | None = None) -> list[CostOutcome]:
     """Verify the costs of classes; ``done`` is called with each outcome."""
-    tasks = [Task(model_type, name, samples, seed) for model_type, names in chosen.items() for name in names]
+    tasks = [(model_type, name, samples, seed) for model_type, names in chosen.items() for name in names]
     outcomes = []
     for task, result in spread(_work, tasks, jobs, _PRELOAD, _TIMEOUT):
         if isinstance(result, Failure):
-            result = CostOutcome(task.architecture, task.model_type, Comparison(unavailable=result.message))
+            result = CostOutcome(task[1], task[0], Comparison(unavailable=result.message))
         outcomes.append(result)
         if done:
-            done([result])
+            done(result)
     return sorted(outcomes, key=lambda outcome: (outcome.model_type, outcome.architecture))
 
 
-def _work(task: Task) -> CostOutcome:
-    return verify_costs(shipped().load(task.model_type), task.architecture, task.samples, task.seed)
+def _work(task: tuple[str, str, int, int]) -> CostOutcome:
+    model_type, name, samples, seed = task
+    return verify_costs(shipped().load(model_type), name, samples, seed)
 
 
 def recorded() -> dict[str, Line]:
@@ -107,20 +91,19 @@ def recorded() -> dict[str, Line]:
     lines = {}
     for name, line in types.items():
         values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in line.items()
+            key: tuple(one) if isinstance(one, list) else one for key, one in line.items()
         }
         lines[name] = Line(**values)
     return lines
 
 
 def stale() -> Chosen:
-    """The classes that have no record, or one of other spec files."""
+    """The classes without a record, or with one of other spec files."""
     digests, before = _digests(), recorded()
     found = {}
     for model_type, names in in_scope().items():
-        line = before.get(model_type, Line("", (), {}))
-        complete = None not in (line.training, line.masked, line.static)
-        known = (*line.exact, *line.gaps) if line.digest == digests[model_type] and complete else ()
+        line = before.get(model_type)
+        known = (*line.exact, *line.gaps) if line and line.digest == digests[model_type] else ()
         if missing := tuple(name for name in names if name not in known):
             found[model_type] = missing
     return found
@@ -131,32 +114,17 @@ def update(samples: int, seed: int, jobs: int, done: Done | None = None, everyth
 
     The file is written every few model types, so that an interrupted run can be continued.
     """
-    digests, wanted, before = _digests(), in_scope(), recorded()
-    lines = {name: line for name, line in before.items() if name in wanted}
+    digests, wanted = _digests(), in_scope()
+    lines = {name: line for name, line in recorded().items() if name in wanted}
     names = sorted(wanted if everything else stale())
-    for start in range(0, len(names), _BATCH):
+    for start in range(0, max(1, len(names)), _BATCH):
         batch = {name: wanted[name] for name in names[start : start + _BATCH]}
         found = run(batch, samples, seed, jobs, done)
         for model_type in batch:
             own = [outcome for outcome in found if outcome.model_type == model_type]
             lines[model_type] = line_of(digests[model_type], own)
         write(samples, seed, lines)
-    lines = {name: with_working_sets(name, line, samples, seed) for name, line in lines.items()}
-    write(samples, seed, lines)
     return sum(len(line.gaps) for line in lines.values())
-
-
-def with_working_sets(model_type: str, line: Line, samples: int, seed: int) -> Line:
-    """Add the classes whose peak temporary memory agrees to a line without them; this takes seconds."""
-    if line.working_set is not None:
-        return line
-    spec = shipped().load(model_type)
-    agreed = (
-        one
-        for one in line.exact
-        if working_set_agrees(spec, one, islice(configs(spec, one, samples, seed), 1, samples + 3))
-    )
-    return line._replace(working_set=tuple(agreed))
 
 
 def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
@@ -189,17 +157,22 @@ def gap(outcome: CostOutcome) -> str:
 
 
 def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
-    """Write formulas/costs.json, one line for each model type, without empty fields."""
+    """Write formulas/costs.json, one line for each model type."""
     from archspec.reference import versions
 
-    head = json.dumps({**versions(), "samples": samples, "seed": seed})
-    rows = []
-    for name, line in sorted(lines.items()):
-        fields = {**line._asdict(), "activations": line.activations or None}
-        content = json.dumps({key: value for key, value in fields.items() if value is not None})
-        rows.append(f"{json.dumps(name)}: {content}")
+    rows = {name: line._asdict() for name, line in sorted(lines.items())}
+    for row in rows.values():
+        if not row["activations"]:
+            del row["activations"]
+    head = {**versions(), "samples": samples, "seed": seed}
     with open(_path(), "w", encoding="utf-8") as file:
-        file.write(f'{head[:-1]}, "types": {{\n' + ",\n".join(rows) + "\n}}\n")
+        file.write(f'{json.dumps(head)[:-1]}, "types": {json_rows(rows)}}}\n')
+
+
+def json_rows(entries: Mapping[str, Any]) -> str:
+    """A JSON object with one line for each entry."""
+    rows = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in entries.items())
+    return "{\n" + ",\n".join(rows) + "\n}"
 
 
 def _path() -> str:
@@ -210,7 +183,7 @@ def _digests() -> dict[str, str]:
     """A digest of every model type's spec files and of the contractions that they name."""
     library = shipped()
     source, document = read(os.path.join(library.folder, CONTRACTIONS))
-    root = document or parse(source)
-    assert isinstance(root, Mapping)
+    root = document or yaml_reader.parse(source)
+    assert isinstance(root, yaml_reader.Mapping)
     texts = {key.partition("(")[0]: f"{key}: {plain(node)}" for key, node in root.items.items()}
     return whole_digests(library.entries(), library.files(), texts)

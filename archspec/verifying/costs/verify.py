@@ -15,10 +15,10 @@ from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 from archspec.verifying.comparison import counted
+from archspec.verifying.costs import instruments
 from archspec.verifying.costs.cases import Case, configs, shallow
 from archspec.verifying.costs.instruments import (
     ACTIVATIONS,
-    ALLOCATING_CALLS,
     FORWARD,
     MASKED,
     STATIC,
@@ -35,14 +35,8 @@ _TRAINING_DRAWS = 4  # configs for each one that is to run
 _NARROW = 16  # tokens: windows are made this short, with calls around them
 _WINDOWS = ("sliding_window", "attention_chunk_size")
 _FURTHER_CONFIGS, _SMALLEST = 2, 6
-_THIN = {
-    "hidden_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 1,
-    "intermediate_size": 8,
-    "vocab_size": 60,
-}
+_THIN = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 1}
+_THIN |= {"intermediate_size": 8, "vocab_size": 60}
 _LARGEST: tuple[Config, ...] = (  # in each, another part is the largest: a norm, queries, keys, MLP, head
     {**_THIN, "head_dim": 8},
     {**_THIN, "head_dim": 64},
@@ -77,27 +71,26 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
 
     If these agree, compare the other quantities at configs with few layers.
     """
-    drawn = configs(spec, architecture, samples, seed)
-    forward = compare_most(FORWARD, _cases(spec, architecture, drawn), samples)
+
+    def cases(raws: Iterable[Config]) -> Iterator[Case]:
+        return (Case(spec, architecture, raw) for raw in raws)
+
+    forward = _compare_most(FORWARD, cases(configs(spec, architecture, samples, seed)), samples)
     if forward.verdict != "exact":
         return CostOutcome(architecture, spec.model_type, forward)
     few = shallow(spec, forward.configs)
-    activations = {kind: compare(one, _cases(spec, architecture, few)) for kind, one in ACTIVATIONS.items()}
+    activations = {kind: compare(one, cases(few)) for kind, one in ACTIVATIONS.items()}
     others = configs(spec, architecture, samples, seed)
     further = further_agreeing(spec, architecture, few, others)
     if working_set_agrees(spec, architecture, few):
         further += ("working_set",)
     more = (raw for raw in configs(spec, architecture, samples, seed + 1) if raw not in few)
     tried = chain(few, islice(more, _TRAINING_DRAWS * samples))  # some that run cannot be trained
-    training = compare_most(TRAINING, _cases(spec, architecture, tried), len(few) - 2)
+    training = _compare_most(TRAINING, cases(tried), len(few) - 2)
     return CostOutcome(architecture, spec.model_type, forward, training, activations, further)
 
 
-def _cases(spec: Spec, architecture: str, raws: Iterable[Config]) -> Iterator[Case]:
-    return (Case(spec, architecture, raw) for raw in raws)
-
-
-def compare_most(instrument: Instrument, cases: Iterable[Case], samples: int) -> Comparison:
+def _compare_most(instrument: Instrument, cases: Iterable[Case], samples: int) -> Comparison:
     """Compare at the first configs that run, two more than ``samples``; more than half must run."""
     found = compare(instrument, cases, enough=samples + 2)
     if found.differences:
@@ -119,15 +112,12 @@ def further_agreeing(
     masked = compare(MASKED, _narrow_cases(spec, architecture, few))
     static = compare(STATIC, _narrow_cases(spec, architecture, few))
     if not masked.differences and masked.compared < 2:
-        sizes = [(_size(spec, architecture, raw), raw) for raw in others]
-        small = [raw for size, raw in sorted(sizes, key=itemgetter(0)) if size][:_SMALLEST]
+        rows = [(counted(spec, architecture, raw).rows, raw) for raw in others]
+        sizes = [(sum(prod(row.shape) for row in one), raw) for one, raw in rows if one]
+        small = [raw for _, raw in sorted(sizes, key=itemgetter(0))][:_SMALLEST]
         masked = compare(MASKED, _narrow_cases(spec, architecture, small))
     found = {"masked": masked, "static": static}
     return tuple(name for name, one in found.items() if one.compared > 1 and not one.differences)
-
-
-def _size(spec: Spec, architecture: str, raw: Config) -> int:
-    return sum(prod(row.shape) for row in counted(spec, architecture, raw).rows)
 
 
 def _narrow_cases(spec: Spec, architecture: str, raws: Iterable[Config]) -> Iterator[Case]:
@@ -162,6 +152,6 @@ def working_set_agrees(spec: Spec, architecture: str, raws: Iterable[Config]) ->
 
 def _has_working_set(spec: Spec, architecture: str, raw: Config) -> bool:
     try:
-        return working_set(Case(spec, architecture, raw).forward(ALLOCATING_CALLS[0])) is not None
+        return working_set(Case(spec, architecture, raw).forward(instruments.ALLOCATING_CALLS[0])) is not None
     except ArchspecError:
         return False

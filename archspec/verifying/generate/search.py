@@ -24,7 +24,7 @@ from archspec.verifying.generate.sampling import Sampler
 
 _STARTS = 3  # runs in which a test is changed
 _TRIES = 8  # changes tried in each of them
-_STEPS = 4  # changes tried for what then refuses the config
+_STEPS = 4  # changes tried for the next refusal
 _RUNS = 24  # configs run for each start
 _LAST = 4  # comparisons of a test that are changed
 _WORK = 500_000  # notes of all runs of one architecture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from altering import altered_file
+from altering import altered
 
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
@@ -13,14 +11,8 @@ from archspec.verifying.costs.cases import Case
 from archspec.verifying.costs.instruments import ACTIVATIONS, RECOMPUTED, Comparison, compare
 
 pytestmark = pytest.mark.reference
-SMALL = {
-    "model_type": "llama",
-    "num_hidden_layers": 2,
-    "hidden_size": 24,
-    "intermediate_size": 20,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-}
+SMALL = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 20}
+SMALL |= {"num_attention_heads": 4, "num_key_value_heads": 2}
 LLAMA = (SMALL, {**SMALL, "attention_dropout": 0.1})
 
 
@@ -35,9 +27,9 @@ def test_exact_in_every_kind() -> None:
     assert {(outcome.verdict, outcome.compared) for outcome in found.values()} == {("exact", 7)}
 
 
-def test_a_missing_activation_is_found(tmp_path: Path) -> None:
+def test_a_missing_activation_is_found() -> None:
     gated = "GatedMLP(intermediate_size, mlp_bias)"
-    spec = altered_file(tmp_path, "llama", f" {gated}", f"\n    extends: {gated}\n    saves: {{act_fn: 0}}")
+    spec = altered("llama", f" {gated}", f"\n    extends: {gated}\n    saves: {{act_fn: 0}}")
     found = activations(spec, "LlamaForCausalLM", *LLAMA)
     first = found["flash"].differences[0]
     assert (first.name, first.found) == ("model.layers.0.mlp", 0)

@@ -14,14 +14,7 @@ from archspec.reference import versions
 from archspec.reference.ranks import own_plans
 from archspec.specs.files import folder
 from archspec.specs.library import shipped
-from archspec.verifying.costs.ranks import (
-    RankOutcome,
-    plans_of,
-    step_is_exact,
-    text,
-    verify_ranks,
-    verify_steps,
-)
+from archspec.verifying.costs.ranks import plans_of, step_is_exact, text, verify_ranks, verify_steps
 
 pytestmark = pytest.mark.reference
 
@@ -40,25 +33,22 @@ def recorded() -> Any:
 
 
 @pytest.mark.parametrize(("model_type", "architecture", "kinds"), CHOSEN)
-def test_parts_are_transformers(model_type: str, architecture: str, kinds: list[str]) -> None:
+def test_parts_are_those_of_transformers(model_type: str, architecture: str, kinds: list[str]) -> None:
     outcome = verify_ranks(shipped().load(model_type), architecture)
     assert not outcome.differences
     assert outcome.kinds == kinds
-    held = [kind for kind in parallel.KINDS if architecture in recorded()["held"][kind].get(model_type, ())]
-    assert held == kinds
+    exact = recorded()["held"]
+    assert [kind for kind in parallel.KINDS if architecture in exact[kind].get(model_type, ())] == kinds
 
 
-def test_a_wrong_part_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_the_last(*given: Any) -> Any:
-        return parts(*given)[:-1]
-
-    monkeypatch.setattr("archspec.verifying.costs.ranks.parts", without_the_last)
+def test_a_wrong_part_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.verifying.costs.ranks.parts", lambda *given: parts(*given)[:-1])
     outcome = verify_ranks(shipped().load("llama"), "LlamaForCausalLM")
     assert {one.name for one in outcome.differences} >= {"lm_head.weight"}
     assert outcome.kinds == []
 
 
-def test_a_step_of_a_rank_is_transformers() -> None:
+def test_a_step_of_a_rank_is_that_of_transformers() -> None:
     found = verify_steps(shipped().load("llama"), "LlamaForCausalLM")
     kinds = ("FLOPs", "flash", "flash checkpointing", "eager", "eager checkpointing")
     measured = [f"tensor {kind}" for kind in kinds] + [f"pipeline {kind}" for kind in kinds[1:]]
@@ -85,8 +75,8 @@ def test_plans_are_those_of_the_installed_transformers() -> None:
             assert found["plans"][name] == [plan.tensor, plan.expert]
 
 
-def test_the_file_says_what_was_held() -> None:
+def test_the_file_lists_what_is_exact() -> None:
     plans = plans_of([("llama", "LlamaModel"), ("gpt2", "GPT2Model")])
-    written = json.loads(text({("llama", "LlamaModel"): RankOutcome((Ranks(tensor=2),), ()).kinds}, plans))
+    written = json.loads(text({("llama", "LlamaModel"): ["tensor"]}, plans))
     assert list(written["plans"]) == ["LlamaModel"]
     assert written["held"] == {"tensor": {"llama": ["LlamaModel"]}, "expert": {}, "pipeline": {}}

@@ -65,20 +65,16 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.reference  # the head of the file names torch's version
-def test_a_line_without_training_is_read_and_written(file: Path) -> None:
-    old = {"digest": "a", "exact": ["A"], "gaps": {}}
-    file.write_text(
-        json.dumps({"types": {"toy": old, "other": {**old, "training": ["A"]}}}), encoding="utf-8"
-    )
-    found = record.recorded()
-    assert found["toy"] == record.Line("a", ("A",), {})
-    assert found["other"].training == ("A",)
-    record.write(2, 0, found)
-    assert record.recorded() == found
-    assert json.loads(file.read_text(encoding="utf-8"))["types"]["toy"] == old
+def test_lines_are_read_as_they_are_written(file: Path) -> None:
+    toy = record.Line("a", ("A",), {"B": "why"}, {"flash": ["A"]}, ("A",))
+    lines = {"old": record.Line("b", (), {}), "toy": toy}
+    assert record.recorded() == {}
+    record.write(2, 0, lines)
+    assert record.recorded() == lines
+    assert "activations" not in json.loads(file.read_text(encoding="utf-8"))["types"]["old"]
 
 
-def test_a_line_says_whose_gradients_are_exact() -> None:
+def test_a_line_lists_the_exact_classes_by_quantity() -> None:
     outcomes = [
         CostOutcome("A", "toy", EXACT, EXACT, further=("static",)),
         CostOutcome("B", "toy", EXACT, WRONG, further=("masked", "static")),
@@ -89,21 +85,3 @@ def test_a_line_says_whose_gradients_are_exact() -> None:
     assert found == record.Line(
         "a", ("A", "B"), gaps, training=("A",), masked=("B",), static=("A", "B"), working_set=()
     )
-
-
-@pytest.mark.reference
-def test_working_sets_are_held_without_the_rest() -> None:
-    line = record.Line("a", ("LlamaModel",), {"LlamaForCausalLM": "flops of the model"})
-    found = record.with_working_sets("llama", line, 1, 0)
-    assert found == line._replace(working_set=("LlamaModel",))
-    assert record.with_working_sets("llama", line._replace(working_set=()), 1, 0).working_set == ()
-
-
-@pytest.mark.parametrize("missing", ["training", "masked", "static"])
-def test_what_was_not_held_to_an_instrument_is_stale(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    new = record.Line("a", ("A",), {}, training=(), masked=(), static=())
-    lines = {"old": new._replace(**{missing: None}), "new": new}
-    monkeypatch.setattr(record, "recorded", lambda: lines)
-    monkeypatch.setattr(record, "_digests", lambda: dict.fromkeys(lines, "a"))
-    monkeypatch.setattr(record, "in_scope", lambda: dict.fromkeys(lines, ("A",)))
-    assert record.stale() == {"old": ("A",)}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from altering import altered_file
+from altering import altered
 
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
@@ -16,21 +15,14 @@ from archspec.verifying.costs.instruments import TRAINING, Comparison, compare
 pytestmark = pytest.mark.reference
 _HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8}
 _LINEAR = {"linear_num_value_heads": 2, "linear_num_key_heads": 2}
-_QWEN = {
-    "model_type": "qwen3_5_text",
-    "hidden_size": 16,
-    "num_hidden_layers": 4,
-    "linear_key_head_dim": 6,
-    "linear_value_head_dim": 10,
-    **_HEADS,
-    **_LINEAR,
-}
+_LINEAR |= {"linear_key_head_dim": 6, "linear_value_head_dim": 10}
+_QWEN = {"model_type": "qwen3_5_text", "hidden_size": 16, "num_hidden_layers": 4, **_HEADS, **_LINEAR}
 _CANINE = {"model_type": "canine", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1}
 
 _ROUTED = {"model_type": "mixtral", "num_hidden_layers": 1, **_HEADS, "output_router_logits": True}
 
 
-def at(spec: Spec, architecture: str, raw: dict[str, Any]) -> Comparison:
+def compared(spec: Spec, architecture: str, raw: dict[str, Any]) -> Comparison:
     return compare(TRAINING, [Case(spec, architecture, raw)])
 
 
@@ -43,8 +35,8 @@ def at(spec: Spec, architecture: str, raw: dict[str, Any]) -> Comparison:
         ("mixtral", "MixtralForCausalLM", _ROUTED),
     ],
 )
-def test_what_has_other_gradients(model_type: str, architecture: str, raw: dict[str, Any]) -> None:
-    found = at(shipped().load(model_type), architecture, raw)
+def test_models_with_other_gradients(model_type: str, architecture: str, raw: dict[str, Any]) -> None:
+    found = compared(shipped().load(model_type), architecture, raw)
     assert found.verdict == "exact", found
     assert found.compared >= 2
 
@@ -53,19 +45,12 @@ def test_what_has_other_gradients(model_type: str, architecture: str, raw: dict[
     ("architecture", "old", "new", "name"),
     [
         ("BertModel", "trained: pooled", "trained: 1", "pooler.dense"),
-        (
-            "BertForSequenceClassification",
-            "Classifier(BertModel(pooled=1)",
-            "Classifier(BertModel()",
-            "bert.pooler.dense",
-        ),
+        ("BertForSequenceClassification", "BertModel(pooled=1)", "BertModel()", "bert.pooler.dense"),
     ],
 )
-def test_a_pooler_that_is_read_or_not_is_found(
-    tmp_path: Path, architecture: str, old: str, new: str, name: str
-) -> None:
-    spec = altered_file(tmp_path, "bert", old, new)
-    found = at(spec, architecture, {"model_type": "bert", "num_hidden_layers": 1})
+def test_a_pooler_that_is_read_or_not_is_found(architecture: str, old: str, new: str, name: str) -> None:
+    spec = altered("bert", old, new)
+    found = compared(spec, architecture, {"model_type": "bert", "num_hidden_layers": 1})
     first = found.differences[0]
     assert (first.quantity, first.name) == ("training flops", name)
     assert {first.expected, first.found} == {2 * 768**2 * first.at.batch * k for k in (1, 3)}
