@@ -84,7 +84,7 @@ def refusing_places(
 
 
 def _evaluated_places(spec: Spec, architecture: str, raw: Config, refused: list[Place]) -> list[Place]:
-    """The expressions under evaluation when a config was refused, and the lines that they read, innermost first."""
+    """The expressions under evaluation when a config was refused, and the lines that they read, inside out."""
     scope: Scope | None = None
     try:
         scope = Scope(spec, raw)
@@ -141,7 +141,8 @@ class _Tracer(Builder):
 def _accepting_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> list[Place]:
     """The lines that should refuse a config as transformers' classes do; ``owners`` raised, innermost first.
 
-    The lines of the classes come first, then the conditions of the spec and its parts, and the lines that these read.
+    The lines of the classes come first, then the conditions of the spec and its parts, and the lines that
+    these read.
     """
     scope = tree.scope if tree is not None else None
     found = class_places(spec, tree, owners)
