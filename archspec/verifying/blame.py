@@ -84,7 +84,7 @@ def refusing_places(
 
 
 def _evaluated_places(spec: Spec, architecture: str, raw: Config, refused: list[Place]) -> list[Place]:
-    """The expressions under evaluation when a config was refused, and the lines that they read, inside out."""
+    """The expressions under evaluation when a config was refused, and the lines that they read."""
     scope: Scope | None = None
     try:
         scope = Scope(spec, raw)
