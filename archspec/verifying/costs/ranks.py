@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from itertools import chain, islice, product
+from itertools import islice, product
 from typing import NamedTuple
 
 from archspec.configs.scope import Scope
@@ -61,20 +61,22 @@ def _kinds(ranks: Ranks) -> list[str]:
 
 def verify_ranks(spec: Spec, architecture: str) -> RankOutcome:
     """Compare at the default config with few layers, tied and not, and at random configs, at every point."""
-    few: Config = {"model_type": spec.model_type} | ({_DEPTH: _LAYERS} if _DEPTH in spec.fields else {})
+    few, outcome = _few(spec), RankOutcome([], [])
     tied = [{**few, _TIES: value} for value in (False, True)] if _TIES in spec.fields else []
-    outcome = RankOutcome([], [])
-    for number, raw in enumerate(chain([few, *tied], _drawn(spec, architecture))):
-        if number > len(tied) and not outcome.compared:
-            break  # a class without a plan
-        for ranks in POINTS:
+    for raws in ([few, *tied], _drawn(spec, architecture)):
+        for raw, ranks in product(raws, POINTS):
             try:
-                found = _rank_differences(spec, architecture, raw, ranks)
+                outcome.differences.extend(_rank_differences(spec, architecture, raw, ranks))
+                outcome.compared.append(ranks)
             except (Unavailable, ArchspecError):
                 continue
-            outcome.compared.append(ranks)
-            outcome.differences.extend(found)
+        if not outcome.compared:
+            break  # a class without a plan
     return outcome
+
+
+def _few(spec: Spec) -> Config:
+    return {"model_type": spec.model_type} | ({_DEPTH: _LAYERS} if _DEPTH in spec.fields else {})
 
 
 def _drawn(spec: Spec, architecture: str) -> Iterable[Config]:
@@ -101,8 +103,7 @@ def verify_steps(spec: Spec, architecture: str) -> list[str]:
 
     A number must be measurable at the default config.
     """
-    few: Config = {"model_type": spec.model_type} | ({_DEPTH: _LAYERS} if _DEPTH in spec.fields else {})
-    raws = [few, *islice(_drawn(spec, architecture), 1)]
+    raws = [_few(spec), *islice(_drawn(spec, architecture), 1)]
     cut = [kind for kind in (_FLOPS, *ACTIVATIONS) if _is_exact(spec, architecture, raws, kind, _CUT)]
     staged = [kind for kind in ACTIVATIONS if _is_exact(spec, architecture, raws[:1], kind, _STAGED)]
     return [*(f"tensor {kind}" for kind in cut), *(f"pipeline {kind}" for kind in staged)]
