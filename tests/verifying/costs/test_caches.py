@@ -1,7 +1,8 @@
-"""The caches of hybrid and windowed models equal those of a real forward: layer by layer, name and shape.
+"""The caches of hybrid and windowed models, and of task heads of encoder-decoders, equal those of a forward.
 
-Every model type with costs whose config has windows, chunks or kinds of layers, or whose cache is more than
-full keys and values, is called below, at and beyond its window, and then for a step on that cache.
+Heads return a cache that they do not take. Every other model type with costs whose config has windows, chunks
+or kinds of layers, or whose cache is more than full keys and values, is called below, at and beyond its
+window, and then for a step on that cache.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ MODEL_TYPES = """
     qwen3_5_moe_text qwen3_5_text qwen3_moe qwen3_next recurrent_gemma reformer rwkv smollm3 starcoder2
     ultrabert vaultgemma vibevoice_asr xlnet xlstm yoso youtu zamba2 zaya
 """.split()  # noqa: SIM905
+HEADS = ("ForSequenceClassification", "ForQuestionAnswering", "ForTokenClassification", "ForMultipleChoice")
+NARROW = {"num_layers": 1, "num_decoder_layers": 1, "encoder_layers": 1, "decoder_layers": 1}
 CALLS = (Call(1, 9), Call(1, 15), Call(2, 16), Call(1, 17), Call(1, 40))
 STEPS = (Call(1, 1, 9), Call(1, 1, 15), Call(2, 1, 16), Call(1, 3, 40))
 
@@ -143,6 +146,36 @@ def returned(tensors: dict[str, tuple[int, ...]], by_layer: bool = True) -> Coun
     return found
 
 
+def heads() -> list[tuple[str, str]]:
+    """The task heads, with costs, of every model type that has an encoder and a decoder."""
+    return [
+        (model_type, name)
+        for model_type, line in RECORD.items()
+        for name in line["exact"]
+        if name.endswith(HEADS) and any(one.endswith("ForConditionalGeneration") for one in line["exact"])
+    ]
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize(("model_type", "architecture"), heads())
+def test_a_head_keeps_the_tensors_that_its_forward_returns(model_type: str, architecture: str) -> None:
+    spec = shipped().load(model_type)
+    raw = {"model_type": model_type} | {name: count for name, count in NARROW.items() if name in spec.fields}
+    model = instance(architecture, raw, model_type)
+    call = Call(2, 7, 0, 7, 7) if encodes(model) else Call(2, 7)
+    ours = Forward(Scope(spec, raw), architecture, *call)
+    theirs = Counter(measured(model, call).cache.values())
+    assert Counter(tensor.shape for tensor in ours.cache) == theirs
+
+
+def test_question_answering_of_t5_returns_its_cache_and_takes_none() -> None:
+    model = archspec.load("T5ForQuestionAnswering")
+    kept = model.cache(tokens=5, encoder_tokens=9, dtype="bf16")
+    assert kept.cache_bytes["exact"] == 2 * 6 * 2 * 8 * 64 * (5 + 9)
+    with pytest.raises(ArchspecError, match="returns a KV cache, but its forward does not take one"):
+        model.forward(tokens=1, past=4, encoder_tokens=9)
+
+
 def test_mimo_reads_its_window_under_the_name_of_the_hub() -> None:
     config = {"model_type": "mimo_v2_flash", "num_hidden_layers": 4}
     config |= {"architectures": ["MiMoV2FlashForCausalLM"]}
@@ -153,7 +186,7 @@ def test_mimo_reads_its_window_under_the_name_of_the_hub() -> None:
 
 
 def test_a_key_that_only_the_cache_reads_is_refused_where_it_stands() -> None:
-    model = archspec.load({"model_type": "llama", "sliding_window": 16}, "LlamaForCausalLM")
-    with pytest.raises(ArchspecError, match=r"config:1:2: sliding_window|sliding_window: is read") as caught:
-        model.forward(tokens=5)
+    config, message = {"model_type": "llama", "sliding_window": 16}, "sliding_window: is read by"
+    with pytest.raises(ArchspecError, match=rf"config:1:2: sliding_window|{message}") as caught:
+        archspec.load(config, "LlamaForCausalLM").forward(tokens=5)
     assert "head" not in str(caught.value)
