@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import random
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, SweepError
 from archspec.specs.library import shipped
 from archspec.sweeping.axes import Axis, axes_of, axis
+from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.engine import Engine
+from archspec.sweeping.evaluator import Evaluator
 from archspec.sweeping.subject import Subject
 from archspec.symbolic.path_conditions import Path as SweepPath
+from archspec.symbolic.polynomials import Space
 from archspec.tables.quantities import QUANTITIES
 from archspec.verifying.generate.sampling import Sampler
 
@@ -268,6 +272,28 @@ def test_arrays_have_a_dimension_for_each_field() -> None:
         archspec.sweep(LLAMA, {"hidden_size": [32, 33]}).array()
     with pytest.raises(SweepError, match="active_params is not a column of this sweep"):
         archspec.sweep(LLAMA, "hidden_size=64").array("active_params")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_polynomials_over_rows_and_columns(seed: int) -> None:
+    axes = axes_of(random.Random(seed).sample(["a=-3:9", "b=1:40", "c=0:9", "d=5:80:5"], 4))
+    space, grid = Space([axis.bounds for axis in axes]), Grid(axes)
+    evaluator, (divisor, other) = Evaluator(space), (n for n, axis in enumerate(axes) if axis.name in "bd")
+    operators = [operator.add, operator.sub, operator.mul, operator.mul]
+    operators += [lambda one, two: one // found[divisor], lambda one, two: one % found[other]]
+    for box in boxes(grid, 20_000):
+        for turn in range(5):
+            draw, path = random.Random(f"{seed}{turn}"), SweepPath(space)
+            row, column = (draw.randrange(size) for size in box.shape)
+            draw.seed(seed)  # the same expression at every point
+            codes = [axis.code(place) for axis, place in zip(axes, box.point(row, column), strict=True)]
+            found = [path.number(space.axis(number), code) for number, code in enumerate(codes)] + [3, -7]
+            for _ in range(10):
+                found.append(draw.choice(operators)(draw.choice(found), draw.choice(found)))
+            total = found[-1] * found[-2] + found[-3] - found[-4] * found[0] + found[1] * found[2] * found[3]
+            total = total * draw.choice((1, 2**50))  # of Python's integers, too
+            values = evaluator.value(getattr(total, "expr", total), box)
+            assert np.broadcast_to(values, box.shape)[row, column] == getattr(total, "value", total)
 
 
 def test_boxes_of_any_size_give_the_same_rows() -> None:
