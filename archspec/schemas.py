@@ -23,7 +23,7 @@ _RECORDS = {  # verb -> module and records; several for documents of several kin
     "sensitivity": "archspec.models.fields:Sensitivities",
     "diff": "archspec.compare.diff:Diff",
     "table": "archspec.compare.table:ModelTable",
-    "solve": "archspec.solving.solutions:SolutionsFacts",
+    "solve": "archspec.solving.solutions:Solutions",
     "list": "archspec.models.catalogue:Catalogue",
     "verify": "archspec.authoring.verify:Verification",
     "derive": "archspec.authoring.derive:Derived",

@@ -60,8 +60,9 @@ def solve(args: Values) -> int:
     folders = [os.path.join(args.out, str(rank)) for rank in range(1, len(found) + 1)] if args.out else []
     for folder in folders:
         refuse_existing(os.path.join(folder, "config.json"), args.overwrite)  # all files or none are written
-    paths = [one.save(folder, args.overwrite) for one, folder in zip(found, folders, strict=False)]
-    print_json(found.as_json(paths)) if args.json else show(found.blocks(paths))
+    for one, folder in zip(found, folders, strict=False):
+        one.save(folder, args.overwrite)
+    print_json(found.as_json()) if args.json else show(found.blocks())
     for note in found.notes:
         say(f"note: {note}", sys.stderr)
     return 0

@@ -1,21 +1,66 @@
-"""Budgets: sizes, training FLOPs, inference memory, and compute that a scaling law turns into a size."""
+"""Budgets of a search, as users write them: targets and bounds of sizes and costs, and ranges of ratios."""
 
 from __future__ import annotations
 
+import ast
+import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from fractions import Fraction
+from typing import Any, NamedTuple, NoReturn
 
 from archspec.configs.scope import Scope
 from archspec.costs.lengths import usual_tokens
-from archspec.errors import SweepError
+from archspec.errors import Place, Problem, Source, SweepError
 from archspec.models.model import Model
 from archspec.sizes import number_of
-from archspec.solving.goals import MAX_BUDGET, MEMORY, TRAINING, Goal, goal, size_of
 from archspec.solving.laws import Optimum, optimum
+from archspec.sweeping.axes import MAX_VALUE
+from archspec.sweeping.subject import expression
 from archspec.tables.quantities import BUDGETS, QUANTITIES
 
 # The parameters of :func:`archspec.solve` that are budgets, or belong to one.
 BUDGET_OPTIONS = (*BUDGETS, "flops", "tokens", "memory", "compute", "law", "batch", "sequence")
+MAX_BUDGET = 2**62
+MEMORY = "bytes + cache_bytes"  # of weights and cache during inference
+TRAINING = "training_flops"  # of one sequence
+_NAMES = {MEMORY: "memory in bytes", TRAINING: "training FLOPs per sequence"}
+
+
+class Goal(NamedTuple):
+    """A target for a quantity, and the bounds that it must keep."""
+
+    quantity: str
+    target: int | None
+    low: int | None = None
+    high: int | None = None
+
+    def __str__(self) -> str:
+        name = _NAMES.get(self.quantity, self.quantity)
+        if self.low is not None and self.high is not None:
+            return f"{name} in {self.low:,}..{self.high:,}"
+        if self.high is not None:
+            return f"{name} <= {self.high:,}"
+        return f"{name} >= {self.low:,}" if self.low is not None else f"{name} near {self.target:,}"
+
+    @property
+    def unbounded(self) -> Goal:
+        """The goal without its bounds."""
+        return Goal(self.quantity, self.target)
+
+    def banded(self, tolerance: Fraction) -> Goal:
+        """Return the goal with bounds at a relative distance from its target.
+
+        >>> Goal("params", 1000, None, 1005).banded(Fraction(1, 100))
+        Goal(quantity='params', target=1000, low=990, high=1005)
+        """
+        if self.target is None:
+            return self
+        low, high = math.ceil(self.target * (1 - tolerance)), math.floor(self.target * (1 + tolerance))
+        return self._replace(low=max(low, self.low or low), high=min(high, self.high or high, MAX_VALUE - 1))
+
+    def miss(self, size: int) -> Fraction:
+        """Return the relative distance of a size from the target, 0 without a target."""
+        return Fraction(abs(size - self.target), self.target) if self.target is not None else Fraction(0)
 
 
 class Plan(NamedTuple):
@@ -30,36 +75,29 @@ class Plan(NamedTuple):
     tokens: int
     optimum: Optimum | None
 
-    @property
-    def in_bytes(self) -> bool:
-        """Return True if a goal depends on the dtype."""
-        return any(one.quantity in ("bytes", MEMORY) for one in self.goals)
-
-    @property
-    def counts_calls(self) -> bool:
-        """Return True if a goal is a cost of a call."""
-        return any(one.quantity in (TRAINING, MEMORY) for one in self.goals)
+    def has(self, *quantities: str) -> bool:
+        """Return True if a goal has one of some quantities."""
+        return any(one.quantity in quantities for one in self.goals)
 
     @property
     def sequences(self) -> int:
         """The number of sequences that the training tokens make."""
         return -(-self.tokens // self.lengths["tokens"])
 
-    def shown(self, goal: Goal, size: int) -> str:
-        """A goal's quantity of one config in the unit of its budget."""
+    def text(self, goal: Goal, size: int) -> str:
+        """Return a goal's quantity of one config in the unit of its budget."""
         if goal.quantity != TRAINING:
-            return f"{goal.name} = {size:,}"
+            return f"{_NAMES.get(goal.quantity, goal.quantity)} = {size:,}"
         spent = f"training FLOPs = {size * self.sequences:,} on {self.tokens:,} tokens"
         return f"{spent} (budget: {self.flops:,})"
 
     def costs(self, model: Model, dtype: str | None) -> dict[str, int]:
-        """The costs of a config that the plan has budgets for."""
+        """Return the costs of a config that the plan has budgets for."""
         found: dict[str, int] = {}
-        quantities = [one.quantity for one in self.goals]
-        if TRAINING in quantities:
-            found["training_flops"] = exact(model, TRAINING, dtype, self.lengths) * self.sequences
-        if MEMORY in quantities:
-            found["memory"] = exact(model, MEMORY, dtype, self.lengths)
+        if self.has(TRAINING):
+            found["training_flops"] = exact_size(model, TRAINING, dtype, self.lengths) * self.sequences
+        if self.has(MEMORY):
+            found["memory"] = exact_size(model, MEMORY, dtype, self.lengths)
         if (best := self.optimum) is not None:
             found |= {best.counts: model.count(best.counts), "tokens": best.tokens}
         return found
@@ -70,27 +108,17 @@ def plan_of(budgets: Mapping[str, Any], scope: Scope) -> Plan:
 
     Errors: :class:`SweepError` for budgets that contradict each other or are incomplete.
     """
-    flops, tokens, memory = budgets.get("flops"), budgets.get("tokens"), budgets.get("memory")
-    compute, law = budgets.get("compute"), budgets.get("law")
-    batch, sequence = budgets.get("batch", 1), budgets.get("sequence")
-    uncalled = flops is None and memory is None
-    for fault, message, help_ in (
+    flops, tokens, memory, compute, law, batch, sequence = (budgets[name] for name in BUDGET_OPTIONS[-7:])
+    needed = "add --flops and --tokens, or --memory, or remove sequence"
+    for is_wrong, message, help_ in (
         (batch != 1 and memory is None, "batch requires memory", "add --memory, or remove batch"),
-        (
-            sequence is not None and uncalled,
-            "sequence requires flops or memory",
-            "add --flops and --tokens, or --memory, or remove sequence",
-        ),
+        (sequence and flops is None and memory is None, "sequence requires flops or memory", needed),
         (sequence is not None and sequence < 1, "a sequence has 1 token or more", "write --sequence 2048"),
         ((flops is None) != (tokens is None), "flops and tokens go together", "give --flops and --tokens"),
-        (
-            flops is not None and memory is not None,
-            "flops and memory cannot be combined",
-            "give --flops or --memory",
-        ),
-        (law is not None and compute is None, "law requires compute", "add --compute 1e21"),
+        (flops and memory, "flops and memory cannot be combined", "give --flops or --memory"),
+        (law and compute is None, "law requires compute", "add --compute 1e21"),
     ):
-        if fault:
+        if is_wrong:
             raise SweepError(message, help=help_)
     lengths = {"batch": batch, "tokens": usual_tokens(scope) if sequence is None else sequence}
     spent = 0 if flops is None else _whole(flops, "FLOPs", "--flops 1e22")
@@ -111,12 +139,12 @@ def _goals(plan: Plan, budgets: Mapping[str, Any]) -> list[Goal]:
             message = f"{plan.flops:,} training FLOPs are too {wrong} for {plan.tokens:,} tokens"
             raise SweepError(message, help=f"give more --{more} or fewer --{fewer}")
         goals.append(Goal(TRAINING, target))
-    if (memory := budgets.get("memory")) is not None:
+    if (memory := budgets["memory"]) is not None:
         most = size_of(memory, "bytes")
         goals.append(Goal(MEMORY, most, None, most))
     if plan.optimum is not None:
         goals.append(Goal(plan.optimum.counts, plan.optimum.params))
-    goals += [goal(name, text) for name in BUDGETS if (text := budgets.get(name)) is not None]
+    goals += [goal(name, text) for name in BUDGETS if (text := budgets[name]) is not None]
     if not goals:
         raise SweepError("no budget is given", help=f"give {', '.join(BUDGETS[:-1])} or {BUDGETS[-1]}")
     limits = ("bytes", MEMORY)  # next to another target they are only limits
@@ -124,8 +152,8 @@ def _goals(plan: Plan, budgets: Mapping[str, Any]) -> list[Goal]:
     return [one._replace(target=None) if others and one.quantity in limits else one for one in goals]
 
 
-def exact(model: Model, quantity: str, dtype: str | None, lengths: Mapping[str, int]) -> int:
-    """A goal's quantity of one config, from the exact count."""
+def exact_size(model: Model, quantity: str, dtype: str | None, lengths: Mapping[str, int]) -> int:
+    """Return a goal's quantity of one config, from the exact count."""
     if quantity in QUANTITIES:
         return model.count(quantity)
     if quantity == "bytes":
@@ -142,3 +170,66 @@ def _whole(text: str | float, name: str, example: str) -> int:
     if not 0 < number < 10**40:
         raise SweepError(f"{text} is not a number of {name}", help=f"write {example}")
     return number
+
+
+def size_of(text: str | float, quantity: str = "params") -> int:
+    """Parse a number of parameters or bytes. Errors: :class:`SweepError` for anything else.
+
+    >>> size_of("7e9"), size_of("1.3b"), size_of("16GiB", "bytes"), size_of("350M")
+    (7000000000, 1300000000, 17179869184, 350000000)
+    """
+    text = str(text).strip()
+    number = number_of(text, quantity == "bytes")
+    if number is not None and 0 < number <= MAX_BUDGET:
+        return number
+    _refuse(text, "is not a size", "write 7e9, 1.3B, 350M, 16GiB, or a range such as 6e9..7e9")
+
+
+def goal(quantity: str, text: str | float) -> Goal:
+    """Parse a budget: a size to match, or a range (`..b`, `a..`, `a..b`); bytes are not exceeded.
+
+    >>> goal("params", "7e9")
+    Goal(quantity='params', target=7000000000, low=None, high=None)
+    >>> goal("params", "6B..7B").high, goal("bytes", "1GiB").high
+    (7000000000, 1073741824)
+    """
+    low, dots, high = str(text).partition("..")
+    if not dots:
+        target = size_of(low, quantity)
+        return Goal(quantity, target, None, target if quantity == "bytes" else None)
+    least, most = (size_of(end, quantity) if end.strip() else None for end in (low, high))
+    if (least is None and most is None) or (least is not None and most is not None and least > most):
+        _refuse(str(text), "is not a range", "write 6e9..7e9, ..7e9 or 6e9..")
+    return Goal(quantity, None, least, most)
+
+
+def _refuse(text: str, why: str, help_: str) -> NoReturn:
+    place = Place(Source("budget", text), 1, 1, max(1, len(text)))
+    raise SweepError(Problem(f"{text} {why}", place, help=help_))
+
+
+def ratio_condition(text: str, given: Any) -> str:
+    """Return the condition on whole numbers that keeps a ratio `a/b` within a range.
+
+    >>> ratio_condition("hidden_size/n_layer", "100..140")
+    'n_layer > 0 and 100 * (n_layer) <= 1 * (hidden_size) and 1 * (hidden_size) <= 140 * (n_layer)'
+    """
+    tree = expression(text, "--ratio").tree
+    if not (isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div)):
+        help_ = "write a/b=low..high, e.g. hidden_size/num_hidden_layers=100..140"
+        _refuse(text, "is not a ratio", help_)
+    above, below = ast.unparse(tree.left), ast.unparse(tree.right)
+    span = "..".join(map(str, given)) if isinstance(given, tuple | list) else str(given)
+    low, dots, high = span.partition("..")
+    try:
+        least, most = (Fraction(end.strip()) if end.strip() else None for end in (low, high if dots else low))
+    except (ValueError, ZeroDivisionError):
+        _refuse(span, "is not a number or a range of numbers", "write a/b=low..high")
+    found = [f"{below} > 0"]
+    if least is not None:
+        found.append(f"{least.numerator} * ({below}) <= {least.denominator} * ({above})")
+    if most is not None:
+        found.append(f"{most.denominator} * ({above}) <= {most.numerator} * ({below})")
+    if len(found) == 1:
+        _refuse(f"{text}={given}", "has no range", "write a/b=low..high")
+    return " and ".join(found)

@@ -15,8 +15,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, SweepError
 from archspec.language.values import describe
 from archspec.models.model import load
-from archspec.solving.budgets import exact
-from archspec.solving.goals import MAX_BUDGET
+from archspec.solving.budgets import MAX_BUDGET, exact_size
 from archspec.specs.library import Library
 from archspec.sweeping.axes import MAX_VALUE, Axis, axes_of
 from archspec.sweeping.subject import Subject
@@ -67,33 +66,11 @@ class Request(NamedTuple):
                 model = load(subject.config, subject.architecture, settings, subject.library)
                 if next(unrunnable(model.scope, model.architecture, model.root), None) is not None:
                     return None
-                return exact(model, quantity, self.dtype, self.lengths)
+                return exact_size(model, quantity, self.dtype, self.lengths)
             except ArchspecError:
                 return None
 
         return size
-
-
-def first_reaching(size: Callable[[int], int | None], target: int, own: int, most: int) -> int:
-    """The first turn at which a growing size reaches a target, at most ``most``.
-
-    A turn without a valid config takes the size of the next one; without any, the result is ``own``.
-
-    >>> first_reaching(lambda turn: turn**3, 1000, 32, 99), first_reaching(lambda turn: None, 5, 32, 99)
-    (10, 32)
-    """
-
-    def reached(turn: int) -> bool | None:
-        found = (size(other) for other in range(turn, turn + 4))
-        return next((one >= target for one in found if one is not None), None)
-
-    low, high = 0, 1
-    while high < most and not reached(high):
-        low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return next((turn for turn in range(high, high + 4) if size(turn) is not None), own)
 
 
 class Grid(NamedTuple):
@@ -168,16 +145,13 @@ def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]
 
 
 def _multiples(span: range, step: int) -> range:
-    """The multiples of a step in a rising range.
+    """Return the multiples of a step in a rising range.
 
     >>> _multiples(range(64, 400, 96), 128), _multiples(range(1, 9, 2), 2)
     (range(256, 400, 384), range(0, 0))
     """
-    both = math.gcd(span.step, step)
-    if span.start % both:
-        return range(0)
-    turns = -span.start // both * pow(span.step // both, -1, step // both) % (step // both)
-    return range(span.start + turns * span.step, span.stop, math.lcm(step, span.step))
+    first = next((value for value in span[:step] if value % step == 0), None)
+    return range(0) if first is None else range(first, span.stop, math.lcm(step, span.step))
 
 
 def _is_size(value: Any) -> bool:

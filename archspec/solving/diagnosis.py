@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.errors import Problem
-from archspec.solving.budgets import Plan
-from archspec.solving.goals import Goal
+from archspec.solving.budgets import Goal, Plan
 from archspec.solving.search import Found, Searched
 from archspec.sweeping.axes import Axis
 
@@ -24,70 +23,67 @@ class Diagnosis(NamedTuple):
     conditions: Mapping[str, str]
 
     def _without_each(self, bounds: Sequence[Goal]) -> Iterator[tuple[str, Found]]:
-        """Each constraint that can be dropped, with the nearest config without it."""
+        """Yield each constraint that can be dropped, with the nearest config without it."""
         goals = self.plan.goals
-        targets = any(goal.target is not None for goal in goals)
+        has_target = any(goal.target is not None for goal in goals)
         for name in self.conditions:
             others = {other: text for other, text in self.conditions.items() if other != name}
-            if found := self.search(goals, others).found:
-                yield f"{name} is the obstacle", found[0]
+            yield from ((f"{name} is the obstacle", best) for best in self.search(goals, others).found)
         for bound in bounds:
-            near = bound.unbounded if targets else Goal(bound.quantity, bound.high or bound.low)
+            near = bound.unbounded if has_target else Goal(bound.quantity, bound.high or bound.low)
             rest = [near if goal == bound else goal for goal in goals]
-            if found := self.search(rest, self.conditions).found:
-                yield f"{bound} is the obstacle", found[0]
+            yield from (
+                (f"{bound} is the obstacle", best) for best in self.search(rest, self.conditions).found
+            )
 
-    def shown(self, found: Found) -> str:
-        """A config with its sizes."""
+    def _text(self, found: Found) -> str:
         texts = {name: f"{value:,}" if type(value) is int else value for name, value in found.values.items()}
         values = ", ".join(f"{name} = {text}" for name, text in texts.items())
         pairs = zip(self.plan.goals, found.sizes, strict=True)
-        return f"{values} with {', '.join(self.plan.shown(goal, size) for goal, size in pairs)}"
+        return f"{values} with {', '.join(self.plan.text(goal, size) for goal, size in pairs)}"
 
-    def none(self) -> list[Problem]:
-        """Why no config keeps all constraints."""
+    def nothing_found(self) -> list[Problem]:
+        """Explain why no config keeps all constraints."""
         anything = self.search([goal.unbounded for goal in self.plan.goals], {})
         if not anything.found:
-            message = "every config in the search is invalid:"
-            return [Problem(message), *(anything.refusal.problems if anything.refusal else ())]
+            refused = anything.refusal.problems if anything.refusal else ()
+            return [Problem("every config in the search is invalid:"), *refused]
         bounds = [goal for goal in self.plan.goals if goal != goal.unbounded]
         found = [
-            Problem(f"{obstacle}: the nearest config without it is {self.shown(best)}", help="loosen it")
+            Problem(f"{obstacle}: the nearest config without it is {self._text(best)}", help="loosen it")
             for obstacle, best in self._without_each(bounds)
         ]
         help_ = "drop them one at a time, or give the fields other ranges and steps"
         return found or [Problem("the constraints contradict each other", help=help_)]
 
-    def far(self, nearest: Found, within: float) -> list[Problem]:
-        """Why no config is within a percentage of the budget."""
+    def too_far(self, nearest: Found, within: float) -> list[Problem]:
+        """Explain why no config is within a percentage of the budget."""
         message = f"no config is within {100 * within:g} % of the budget; the nearest is {_off(nearest)} off"
         first, *rest = self.obstacles(nearest)
-        return [Problem(f"{message}, {self.shown(nearest)}", help=first), *map(Problem, rest)]
+        return [Problem(f"{message}, {self._text(nearest)}", help=first), *map(Problem, rest)]
 
     def obstacles(self, best: Found) -> list[str]:
-        """Why the nearest config is far off: constraints that double its distance, or ends of ranges."""
-        bounds = [goal for goal in self.plan.goals if goal != goal.unbounded and goal.target is None]
+        """Explain a large miss: constraints that double it, or ends of ranges."""
+        goals = self.plan.goals
         found = [
-            f"{obstacle}: without it, {self.shown(other)} is {_off(other)} off"
-            for obstacle, other in self._without_each(bounds)
+            f"{obstacle}: without it, {self._text(other)} is {_off(other)} off"
+            for obstacle, other in self._without_each([one for one in goals if one.target is None])
             if 2 * other.miss < best.miss
         ]
-        pairs = zip(self.plan.goals, best.sizes, strict=True)
-        targets = {goal.quantity: (goal.target, size) for goal, size in pairs if goal.target is not None}
-        if {"params", "active_params"} <= targets.keys():
-            (params, size), (active, active_size) = targets["params"], targets["active_params"]
-            if size == active_size and params != active:
-                found.append("every parameter is active: active_params equals params")
-        if not found:
-            above = {size > target for target, size in targets.values() if size != target}
-            ends = [("smallest", 0)] * (True in above) + [("largest", 1)] * (False in above)
-            found = [
-                f"{one.name} = {best.values[one.name]:,} is the {which} of its values"
-                for one in self.axes
-                if len(one.values) > 1 and one.numeric
-                for which, end in ends
-                if best.values[one.name] == one.bounds[end]
-            ]
+        sizes = {one.quantity: size for one, size in zip(goals, best.sizes, strict=True)}
+        targets = {one.quantity: one.target for one in goals if one.target is not None}
+        both = [(named.get("params"), named.get("active_params")) for named in (sizes, targets)]
+        if None not in both[1] and both[0][0] == both[0][1] and both[1][0] != both[1][1]:
+            found.append("every parameter is active: active_params equals params")
+        is_above = {sizes[name] > target for name, target in targets.items() if sizes[name] != target}
+        ends = [("smallest", 0)] * (True in is_above) + [("largest", 1)] * (False in is_above)
+        varied = [one for one in self.axes if len(one.values) > 1 and one.numeric]
+        found = found or [
+            f"{one.name} = {best.values[one.name]:,} is the {which} of its values"
+            for one in varied
+            for which, end in ends
+            if best.values[one.name] == one.bounds[end]
+        ]
         return found or ["take smaller steps, or free another field"]
 
 

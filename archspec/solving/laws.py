@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.specs.files import folder
 
-LAWS = "laws.json"
 MAX_COMPUTE = 1e40
 
 
@@ -30,7 +29,7 @@ class Optimum(NamedTuple):
 
 
 def optimum(compute: float, law: str) -> Optimum:
-    """The parameters and tokens that a law recommends for ``compute`` FLOPs.
+    """Return the parameters and tokens that a law recommends for ``compute`` FLOPs.
 
     Errors: :class:`ArchspecError` for an unknown law, and for compute out of range.
 
@@ -40,24 +39,22 @@ def optimum(compute: float, law: str) -> Optimum:
     """
     if not 0 < compute < MAX_COMPUTE:
         raise ArchspecError(f"{compute:g} FLOPs are not a compute budget", help="write 1e21")
-    known = laws()
-    if law not in known:
-        help_ = did_you_mean(law, known) or f"choose {', '.join(known)}"
+    if (found := laws().get(law)) is None:
+        help_ = did_you_mean(law, laws()) or f"choose {', '.join(laws())}"
         raise ArchspecError(f"unknown scaling law {law!r}", help=help_)
-    about = known[law]
-    if about["kind"] == "power":  # a power of the compute, through one point
-        at = about["at"]
-        params = float(at["params"] * (compute / at["compute"]) ** about["exponent"])
-    else:  # where A/N^alpha + B/D^beta is least for N·D = C/6 (arXiv:2203.15556, equation 4)
-        alpha, beta = about["alpha"], about["beta"]
-        ratio = (alpha * about["A"] / (beta * about["B"])) ** (1 / (alpha + beta))
+    if found["kind"] == "power":  # a power of the compute, through one point
+        point = found["at"]
+        params = float(point["params"] * (compute / point["compute"]) ** found["exponent"])
+    else:  # the minimum of A/N^alpha + B/D^beta for N·D = C/6 (arXiv:2203.15556, equation 4)
+        alpha, beta = found["alpha"], found["beta"]
+        ratio = (alpha * found["A"] / (beta * found["B"])) ** (1 / (alpha + beta))
         params = float(ratio * (compute / 6) ** (beta / (alpha + beta)))
-    return Optimum(law, about["source"], about["counts"], compute, round(params), round(compute / 6 / params))
+    return Optimum(law, found["source"], found["counts"], compute, round(params), round(compute / 6 / params))
 
 
 @cache
 def laws() -> dict[str, dict[str, Any]]:
-    """The constants of every law, by name."""
-    with open(os.path.join(folder(), LAWS), encoding="utf-8") as file:
+    """Return the constants of every law, by name."""
+    with open(os.path.join(folder(), "laws.json"), encoding="utf-8") as file:
         found: dict[str, dict[str, Any]] = json.load(file)
     return found

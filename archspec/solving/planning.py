@@ -7,9 +7,9 @@ the neighborhood of that config.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import product
 from math import lcm
 from typing import NamedTuple
 
@@ -18,18 +18,15 @@ from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import SweepError
 from archspec.render.notation import roles
-from archspec.solving.candidates import Request, first_reaching
-from archspec.solving.goals import Goal
-from archspec.solving.regions import Regions
+from archspec.solving.budgets import Goal
+from archspec.solving.candidates import Request
 from archspec.solving.shape import Part, linked_widths, parts_of, usual_step
-from archspec.sweeping.axes import axes_of
 
 _HEAD_WIDTH = 32  # head widths are multiples of this if the number of heads is given
 _POWERS = (128, 64, 32, 16, 8, 4, 2)
 _NAME = "name the fields to choose: --free FIELD,..."
 # The range of each field, relative to the scaled config.
 WIDTHS, DEPTHS, FEED_FORWARDS = (0.62, 1.6), (0.4, 2.5), (0.5, 2.2)
-FEW_DEPTHS, FEW_STEPS = (0.67, 1.5), 16  # if every depth needs its own closed form
 FEW = 4  # fewer key-value heads keep their number in larger configs
 STEPS = 64  # sizes of the scaled config have at most so many steps: larger sizes take rounder numbers
 LARGEST, MOST = 1 << 17, 1 << 10  # the largest width of the scaled config; its steps if the width is given
@@ -137,21 +134,17 @@ class _Planner:
         target = self.goal.target or sum(bounds) // len(bounds)
         own, step = self.driver
         most = max(1, LARGEST // step if self.width else MOST)
-        turn = first_reaching(lambda turn: size(self.scaled(turn)), target, max(1, own // step), most)
-        scaled = self.scaled(turn)
-        values = self.values(scaled, bool(self.depth) and self._depths_differ(request, scaled))
+
+        def reaches(turn: int) -> bool:  # a turn without a valid config takes the size of the next one
+            sizes = (size(self.scaled(other)) for other in range(turn, turn + 4))
+            return next((one >= target for one in sizes if one is not None), False)
+
+        first = bisect_left(range(most), True, 1, key=reaches)
+        valid = (turn for turn in range(first, first + 4) if size(self.scaled(turn)) is not None)
+        scaled = self.scaled(next(valid, max(1, own // step)))
+        values = self.values(scaled)
         distinct = tuple(name for name in (self.width, self.depth) if name)
         return Planned(self.request.config, values, dict(request.ties), distinct, tuple(notes))
-
-    def _depths_differ(self, request: Request, scaled: Mapping[str, int]) -> bool:
-        """Return True if every depth needs its own closed form, which is slow."""
-        depths = range(scaled[self.depth], scaled[self.depth] + 3 * self.period, self.period)
-        fixed = {name: [value] for name, value in {**request.fixed, **scaled}.items()}
-        axes = axes_of({**fixed, self.depth: depths})
-        regions = Regions(request._replace(dtype=None).subject(axes))
-        for codes in product(*(axis.values[::-1] for axis in axes)):
-            regions.find(codes)  # the deepest first: the closed form of a loop covers shorter ones
-        return len(regions.found) >= len(depths)
 
     @cached_property
     def groups(self) -> dict[str, int]:
@@ -260,14 +253,13 @@ class _Planner:
         values = [scope.get(name) for name in scope.spec.fields if roles().get(name) == "layer period"]
         return lcm(*(value for value in values if type(value) is int and value > 0 and own % value == 0))
 
-    def values(self, scaled: Mapping[str, int], depths_differ: bool) -> dict[str, Sequence[int]]:
+    def values(self, scaled: Mapping[str, int]) -> dict[str, Sequence[int]]:
         """The values around those of the scaled config."""
         found = dict[str, Sequence[int]]()
         if self.width:
             found[self.width] = _around(scaled[self.width], self.width_step, WIDTHS)
         if self.depth:
-            shares, steps = (FEW_DEPTHS, FEW_STEPS) if depths_differ else (DEPTHS, STEPS)
-            found[self.depth] = _around(scaled[self.depth], self.period, shares, steps)
+            found[self.depth] = _around(scaled[self.depth], self.period, DEPTHS)
         if self.inner:
             step = _inner_step(self.part.own(self.inner))
             found[self.inner] = _around(scaled[self.inner], step, FEED_FORWARDS)
@@ -282,9 +274,8 @@ def _inner_step(own: int) -> int:
     return usual_step(own, [step for step in (256, 128, 64) if own >= 8 * step])
 
 
-def _around(value: int, step: int, shares: tuple[float, float], steps: int = STEPS) -> list[int]:
-    """Values around one, at least a few steps to either side."""
-    while value > steps * step:
+def _around(value: int, step: int, shares: tuple[float, float]) -> list[int]:
+    while value > STEPS * step:
         step *= 2
     low = min(value * shares[0], value - 3 * step)
     high = max(value * shares[1], value + 4 * step)

@@ -8,7 +8,7 @@ from math import ceil, floor, inf, nan
 from typing import Any
 
 from archspec.errors import ArchspecError, SweepError
-from archspec.solving.goals import Goal
+from archspec.solving.budgets import Goal
 from archspec.sweeping.subject import Region, Subject
 from archspec.symbolic.expressions import PYTHON, Operation, Poly
 from archspec.symbolic.polynomials import Space

@@ -16,7 +16,7 @@ from operator import lt
 from typing import Any, NamedTuple, NoReturn
 
 from archspec.errors import ArchspecError, SweepError
-from archspec.solving.goals import Goal
+from archspec.solving.budgets import Goal
 from archspec.solving.regions import Compiled, Regions
 from archspec.solving.shape import Shape
 from archspec.sweeping.subject import Subject

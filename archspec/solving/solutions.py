@@ -4,41 +4,61 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from archspec.arguments import checked
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
-from archspec.models.report import Record, data_of, fact
-from archspec.render.html import blocks_html
-from archspec.reports import Block, Table, plain
+from archspec.models.report import Record, Report, data_of, fact
+from archspec.reports import Block, Table
 from archspec.solving.laws import Optimum
 from archspec.specs.library import TRANSFORMERS_VERSION, Library
-from archspec.specs.records import SpecLibrary
 from archspec.sweeping.files import whole_file
-from archspec.tables.quantities import BUDGETS, QUANTITIES
+from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number
 
+_COSTS = {
+    "training_flops": "training FLOPs on --tokens tokens",
+    "memory_bytes": "bytes of weights and KV cache of --memory",
+    **dict.fromkeys(("params", "non_embedding_params"), "parameters that the law counts"),
+    "tokens": "training tokens that the law predicts",
+}
 
-class Solution(NamedTuple):
-    """A config near the budget.
 
-    ``values`` are the chosen fields, ``config`` the complete config.json; ``params``, ``active_params`` and
-    ``non_embedding_params`` are its counts, ``bytes`` those of the parameters. ``miss`` is the largest
-    relative distance from a target, exactly; ``costs`` are the costs that have a budget.
-    """
+class LawFacts(Record):
+    """the prediction of a scaling law"""
 
-    values: dict[str, int]
-    params: int
-    active_params: int
-    non_embedding_params: int
-    bytes: int
-    miss: Fraction
-    config: dict[str, Any]
-    costs: dict[str, int] = {}  # noqa: RUF012  # never changed
+    law: str = fact("its name, as --law takes it")
+    source: str = fact("the paper")
+    counts: str = fact("the quantity of its parameters", choices=("params", "non_embedding_params"))
+    compute: float = fact("training FLOPs")
+    params: int = fact("parameters that it predicts")
+    tokens: int = fact("training tokens that it predicts")
+
+
+class Solution(Record):
+    """a config"""
+
+    values: dict[str, Any] = fact(
+        "the fields that were chosen", kind="dict[str, int | float | str | bool | list | None]"
+    )
+    params: int = fact(QUANTITIES["params"].help)
+    active_params: int = fact(QUANTITIES["active_params"].help)
+    non_embedding_params: int = fact(QUANTITIES["non_embedding_params"].help)
+    bytes: int = fact("bytes of the parameters at --dtype, else at the config's dtype")
+    miss: Fraction = fact(
+        "the largest relative distance from a target", kind="float", json=lambda self: float(self.miss)
+    )
+    config: dict[str, Any] = fact("the complete config.json")
+    costs: dict[str, int] = fact(
+        "costs with a budget",
+        keys=_COSTS,
+        json=lambda self: {"memory_bytes" if k == "memory" else k: cost for k, cost in self.costs.items()},
+    )
+    path: str | None = fact("the config.json that --out wrote, null without it")
 
     @property
     def off(self) -> str:
@@ -46,12 +66,11 @@ class Solution(NamedTuple):
         return f"{float(100 * self.miss):.3g}%"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data; the memory cost is named `memory_bytes`."""
-        costs = {"memory_bytes" if name == "memory" else name: cost for name, cost in self.costs.items()}
-        return self._asdict() | {"miss": float(self.miss), "costs": costs}
+        """Return plain data; the memory cost is named `memory_bytes`."""
+        return data_of(Solution, self)
 
     def __str__(self) -> str:
-        values = ", ".join(f"{name} = {_shown(value)}" for name, value in self.values.items())
+        values = ", ".join(f"{name} = {_text(value)}" for name, value in self.values.items())
         return f"{values} with {self.params:,} parameters, {self.off} off"
 
     @checked
@@ -68,73 +87,36 @@ class Solution(NamedTuple):
         with whole_file(path, overwrite) as partial, open(partial, "w", encoding="utf-8") as file:
             json.dump(self.config, file, indent=2, ensure_ascii=False)
             file.write("\n")
+        self.path = path
         return path
 
 
-class LawFacts(Record):
-    """the prediction of a scaling law"""
+class Solutions(Report, list[Solution]):
+    """Configs that meet a budget; `archspec.solve(config).as_json()`
 
-    law: str = fact("its name, as --law takes it")
-    source: str = fact("the paper")
-    counts: str = fact("the quantity of its parameters", choices=("params", "non_embedding_params"))
-    compute: float = fact("training FLOPs")
-    params: int = fact("parameters that it predicts")
-    tokens: int = fact("training tokens that it predicts")
-
-
-class SolutionFacts(Record):
-    """a config"""
-
-    values: dict[str, int | float | str | bool | list[Any] | None] = fact(
-        "the fields that were chosen", kind="dict[str, int | float | str | bool | list | None]"
-    )
-    _sizes = {  # noqa: RUF012
-        name: fact(QUANTITIES[name].help, kind="int") for name in BUDGETS if name != "bytes"
-    }
-    bytes: int = fact("bytes of the parameters at --dtype, else at the config's dtype")
-    miss: float = fact("the largest relative distance from a target")
-    config: dict[str, Any] = fact("the complete config.json")
-    costs: dict[str, int] = fact(
-        "costs with a budget",
-        keys={
-            "training_flops": "training FLOPs on --tokens tokens",
-            "memory_bytes": "bytes of weights and KV cache of --memory",
-            **dict.fromkeys(("params", "non_embedding_params"), "parameters that the law counts"),
-            "tokens": "training tokens that the law predicts",
-        },
-    )
-    path: str | None = fact("the config.json that --out wrote, null without it")
-
-
-class SolutionsFacts(Record):
-    """Configs that meet a budget; `archspec.solve(config).as_json()`"""
-
-    law: LawFacts | None = fact("the prediction of a scaling law, null without --compute")
-    order: str = fact("how solutions are ranked, or empty")
-    solutions: list[SolutionFacts] = fact("the configs, the best first", least=1)
-    notes: list[str] = fact("constraints that keep solutions from the budget")
-
-
-class Solutions(list[Solution]):
-    """Solutions, the best first, printed as a table.
-
-    ``order`` explains the ranking, ``law`` is the optimum of a scaling law, ``columns`` are the sizes in the
-    table, ``notes`` include why the nearest config is far off.
+    The best come first. ``columns`` are the sizes in the table.
     """
+
+    law: Optimum | None = fact(
+        "the prediction of a scaling law, null without --compute", kind="LawFacts | None"
+    )
+    order: str = fact("how solutions are ranked, or empty")
+    solutions: list[Solution] = fact("the configs, the best first", list, least=1)
+    notes: list[str] = fact("constraints that keep solutions from the budget")
 
     def __init__(
         self,
-        found: Iterable[Solution],
+        found: Sequence[Solution],
         order: str,
         law: Optimum | None,
         columns: Sequence[str],
-        notes: Iterable[str],
+        notes: Sequence[str],
     ) -> None:
-        super().__init__(found)
+        list.__init__(self, found)
         self.order, self.law, self.columns, self.notes = order, law, [*columns], [*notes]
 
-    def blocks(self, paths: Sequence[str] = ()) -> Iterator[Block]:
-        """The tables and lines to print; ``paths`` are those of the written configs."""
+    def blocks(self) -> Iterator[Block]:
+        """Yield the tables and lines to print."""
         if (law := self.law) is not None:
             facts = [("law", law.law), ("source", law.source), ("compute", f"{law.compute:g}")]
             facts += [(f"N, {law.counts}", number(law.params)), ("D, tokens", number(law.tokens))]
@@ -145,36 +127,23 @@ class Solutions(list[Solution]):
         rows = []
         for rank, one in enumerate(self, 1):
             counts = [getattr(one, name) for name in self.columns] + [one.costs[name] for name in costs]
-            shown = [_shown(value) for value in (*one.values.values(), *counts)]
-            rows.append([str(rank), *shown, one.off, *paths[rank - 1 : rank]])
-        yield Table("|".join([*heads, "config"] if paths else heads), rows)
+            texts = [_text(value) for value in (*one.values.values(), *counts)]
+            rows.append([str(rank), *texts, one.off, *filter(None, [one.path])])
+        yield Table("|".join([*heads, "config"] if self[0].path else heads), rows)
         if self.order:
             yield self.order
-
-    @checked
-    def as_json(self, paths: Sequence[str] = ()) -> dict[str, Any]:
-        """Plain data, as `archspec solve --json` prints it; ``paths`` as in :meth:`blocks`."""
-        written: Sequence[str | None] = paths or [None] * len(self)
-        found = [one.as_json() | {"path": path} for one, path in zip(self, written, strict=False)]
-        return data_of(SolutionsFacts, vars(self) | {"solutions": found})
-
-    def __str__(self) -> str:
-        return plain(self.blocks())
 
     def __repr__(self) -> str:
         return f"<{len(self)} configs, the first: {self[0] if self else 'none'}>"
 
-    def _repr_html_(self) -> str:
-        return blocks_html(self.blocks())
 
-
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     return number(value) if type(value) is int else str(value)
 
 
 @checked
 def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
-    """The config.json of a model: every field that a count depends on, and all else that the config states.
+    """Return the config.json of a model: the fields that a count depends on, and all that the config states.
 
     Defaults that transformers computes from other fields are left out. The result is loaded and counted.
 
@@ -185,34 +154,30 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     >>> written["architectures"], written["n_layer"], written["n_embd"]
     (['GPT2LMHeadModel'], 24, 768)
     """
+    library = model.spec.library
+    assert isinstance(library, Library)
     for fields in (_fields(model.scope), _given(model.scope)):  # an explicit default may change others
         config = {"architectures": [model.architecture], "model_type": model.model_type, **fields}
         if dtype:
             config.pop("torch_dtype", None)
             config["dtype"] = dtype
         config["transformers_version"] = TRANSFORMERS_VERSION
-        found = _params(config, model.spec.library)
-        if found == model.params:
-            return config
-    raise SweepError(f"a bug of archspec: the written config has {found} parameters, not {model.params:,}")
-
-
-def _params(config: dict[str, Any], library: SpecLibrary) -> int | None:
-    assert isinstance(library, Library)
-    try:
-        return load(config, specs=library).params
-    except ArchspecError:
-        return None
+        try:
+            if load(config, specs=library).params == model.params:
+                return config
+        except ArchspecError:
+            continue
+    raise SweepError(f"a bug of archspec: the written config does not have {model.params:,} parameters")
 
 
 def _given(scope: Scope) -> dict[str, Any]:
-    """The fields that the config states, under the names that it uses."""
+    """Return the fields that the config states, under the names that it uses."""
     rest = {name: value for name, value in scope.raw.items() if name not in ("architectures", "model_type")}
     return {scope.given.get(name, name): value for name, value in rest.items()}
 
 
 def _fields(scope: Scope) -> dict[str, Any]:
-    """All fields that the spec declares, and the other fields that the config states."""
+    """Return all fields that the spec declares, and the other fields that the config states."""
     found: dict[str, Any] = {}
     for name, field in scope.spec.fields.items():
         given, written = scope.raw.get(name), scope.given.get(name, name)

@@ -15,10 +15,18 @@ from archspec.errors import Problem, SweepError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.stated import assumed_note, check_unquantized
 from archspec.models.model import Model, Source, load
-from archspec.solving.budgets import BUDGET_OPTIONS, Plan, exact, plan_of
+from archspec.solving.budgets import (
+    BUDGET_OPTIONS,
+    MEMORY,
+    TRAINING,
+    Goal,
+    Plan,
+    exact_size,
+    plan_of,
+    ratio_condition,
+)
 from archspec.solving.candidates import Request, grid_of
 from archspec.solving.diagnosis import Diagnosis
-from archspec.solving.goals import Goal, ratio_condition
 from archspec.solving.planning import Planned, plan_around
 from archspec.solving.search import Found, Ranking, Searched, search
 from archspec.solving.shape import parts_of, shape_of, usual_steps
@@ -26,7 +34,7 @@ from archspec.solving.solutions import Solution as Solution
 from archspec.solving.solutions import Solutions as Solutions
 from archspec.solving.solutions import complete
 from archspec.specs.search_path import Specs, library_of
-from archspec.sweeping.axes import Axis, axes_of, axis
+from archspec.sweeping.axes import axes_of, axis
 from archspec.sweeping.subject import Subject
 from archspec.tables.quantities import BUDGETS
 from archspec.tree.runnable import unrunnable
@@ -88,26 +96,26 @@ def solve(
     request = Request(read_config(source), architecture, axes_of(set), dict(tie or {}), dtype, {}, library)
     plan = plan_of(budgets, request.scope)
     request = request._replace(lengths=plan.lengths)
-    if dtype is None and plan.in_bytes:
+    if dtype is None and plan.has("bytes", MEMORY):
         check_unquantized(request.config, "solve")
     if not 1 <= top <= 1_000:
         raise SweepError(f"cannot list {top} solutions", help="choose 1 to 1,000")
     limit = _percent("within", within, None if names else ASTRAY)
-    nearest = bool(names) and (bool(ratio) or len(names) == 1)
-    near = _percent("tolerance", tolerance, Fraction(0) if nearest else TOLERANCE) or Fraction(0)
+    prefers_nearest = bool(names) and (bool(ratio) or len(names) == 1)
+    near = _percent("tolerance", tolerance, Fraction(0) if prefers_nearest else TOLERANCE) or Fraction(0)
     near = min(near, near if limit is None else limit)
     conditions = {f"{text} in {given}": ratio_condition(text, given) for text, given in (ratio or {}).items()}
     conditions |= {text: text for text in ([where] if isinstance(where, str) else where or ())}
-    return _Solver(request, plan, names, multiple or {}, conditions).solutions(near, limit, top)
+    return _Solver(request, plan, names, multiple or {}, conditions, bool(near)).solutions(near, limit, top)
 
 
 def _percent(name: str, given: float | None, default: Fraction | None) -> Fraction | None:
     if given is None:
         return default
     if not 0 <= given <= MOST_PERCENT:
-        shown = f"{given:g}" if isinstance(given, float) else described(given)
+        value = f"{given:g}" if isinstance(given, float) else described(given)
         help_ = f"give a percentage from 0 to {MOST_PERCENT:,}"
-        raise SweepError(f"{name}: {shown} % of the budget is out of range", help=help_)
+        raise SweepError(f"{name}: {value} % of the budget is out of range", help=help_)
     return Fraction(str(given)) / 100
 
 
@@ -121,9 +129,9 @@ class _Solver:
         names: list[str],
         multiple: Mapping[str, int],
         conditions: Mapping[str, str],
+        by_shape: bool,
     ) -> None:
-        self.asked, self.plan, self.names, self.multiple = request, plan, names, multiple
-        self.conditions = conditions
+        self.asked, self.plan, self.names, self.conditions = request, plan, names, conditions
         self.planned = Planned(request.config, {}, dict(request.ties), ())
         if not names:
             by_name = {goal.quantity: goal for goal in plan.goals}
@@ -132,97 +140,90 @@ class _Solver:
         self.request = request._replace(config=self.planned.config, ties=self.planned.ties)
         self.free = names or [*self.planned.values]
         self.parts = parts_of(self.request.scope)
+        given = {name: axis(name, values) for name, values in self.planned.values.items()}
+        given |= {one.name: one for one in request.given}
+        steps = usual_steps(self.parts) if by_shape else {}
+        self.axes, usual = grid_of(self.request, [*given.values()], self.free, multiple, steps)
+        self.shape = shape_of(self.parts, self.axes, usual, self.planned.ties)
+        self.subject = self._subject(plan.goals, conditions)
 
-    def subject(self, axes: Sequence[Axis], goals: Sequence[Goal], conditions: Mapping[str, str]) -> Subject:
-        """The grid with the goals' quantities as columns."""
+    def _subject(self, goals: Sequence[Goal], conditions: Mapping[str, str]) -> Subject:
+        """Return the grid with the goals' quantities as columns."""
         columns = {f"goal {rank}": goal.quantity for rank, goal in enumerate(goals)}
-        subject = self.request.subject(axes, columns, conditions)
+        subject = self.request.subject(self.axes, columns, conditions)
         subject.runs = True
         return subject
 
+    def _nearest(self, goals: Sequence[Goal], conditions: Mapping[str, str], most: int = 1) -> Searched:
+        ranking = Ranking(goals, most, self.shape, False, self.planned.distinct)
+        return search(self._subject(goals, conditions), ranking)
+
     def solutions(self, near: Fraction, limit: Fraction | None, top: int) -> Solutions:
-        """The best configs: by shape if they miss the goals by at most ``near``, else the nearest.
+        """Return the best configs: by shape if they miss the goals by at most ``near``, else the nearest.
 
         Errors: :class:`SweepError` if the nearest is beyond a limit.
         """
-        values = {name: axis(name, values) for name, values in self.planned.values.items()}
-        given = [*{**values, **{one.name: one for one in self.asked.given}}.values()]
-        steps = usual_steps(self.parts) if near else {}
-        axes, usual = grid_of(self.request, given, self.free, self.multiple, steps)
-        shape = shape_of(self.parts, axes, usual, self.planned.ties)
-        goals, distinct = self.plan.goals, self.planned.distinct
-        subject, found = self.subject(axes, goals, self.conditions), list[Found]()
-
-        def nearest(goals: Sequence[Goal], conditions: Mapping[str, str], most: int = 1) -> Searched:
-            ranking = Ranking(goals, most, shape, False, distinct)
-            return search(self.subject(axes, goals, conditions), ranking)
-
+        goals, found = self.plan.goals, list[Found]()
         if near:
-            ranking = Ranking([goal.banded(near) for goal in goals], top, shape, True, distinct)
-            found = search(subject, ranking).found
-        shaped = bool(found)
-        found = found or nearest(goals, self.conditions, top).found
-        diagnosis = Diagnosis(nearest, axes, self.plan, self.conditions)
+            banded = [goal.banded(near) for goal in goals]
+            found = search(self.subject, Ranking(banded, top, self.shape, True, self.planned.distinct)).found
+        by_shape = bool(found)
+        found = found or self._nearest(goals, self.conditions, top).found
+        diagnosis = Diagnosis(self._nearest, self.axes, self.plan, self.conditions)
         if not found:
-            raise SweepError(diagnosis.none())
+            raise SweepError(diagnosis.nothing_found())
         if limit is not None and found[0].miss > limit:
-            raise SweepError(diagnosis.far(found[0], float(limit)))
-        listed = [self._solution(subject, one) for one in found if limit is None or one.miss <= limit]
-        notes = [*self._notes(subject, found[0], shaped)]
-        if near and not shaped:
+            raise SweepError(diagnosis.too_far(found[0], float(limit)))
+        listed = [self._solution(one) for one in found if limit is None or one.miss <= limit]
+        notes = [*self._notes(found[0], by_shape)]
+        if near and not by_shape:
             notes.append(f"no config is within {float(100 * near):g} % of the budget; these are the nearest")
         if found[0].miss > FAR:
             notes += diagnosis.obstacles(found[0])
         order = ""
-        if shaped and shape.texts:
-            aimed = any(goal.target is not None for goal in goals)
-            within = f"{float(100 * near):g} % of the budget" if aimed else "the budget's bounds"
-            order = f"ranking: configs within {within}, by how close they are to {', '.join(shape.texts)}"
+        if by_shape and (proportions := ", ".join(self.shape.texts)):
+            has_target = any(goal.target is not None for goal in goals)
+            within = f"{float(100 * near):g} % of the budget" if has_target else "the budget's bounds"
+            order = f"ranking: configs within {within}, by how close they are to {proportions}"
         # the sizes that differ between configs: those with a budget, and all parameters
-        shown = {"params", *(goal.quantity for goal in goals)}
-        shown |= {"active_params" for one in listed if one.active_params != one.params}
-        columns = [name for name in BUDGETS if name in shown]
-        return Solutions(listed, order, self.plan.optimum, columns, notes)
+        sizes = {"params", *(goal.quantity for goal in goals)}
+        sizes |= {"active_params" for one in listed if one.active_params != one.params}
+        return Solutions(listed, order, self.plan.optimum, [one for one in BUDGETS if one in sizes], notes)
 
-    def _notes(self, subject: Subject, best: Found, shaped: bool) -> Iterator[str]:
+    def _notes(self, best: Found, by_shape: bool) -> Iterator[str]:
+        plan, subject = self.plan, self.subject
         yield from self.planned.notes
-        if self.asked.dtype is None and self.plan.in_bytes and (note := assumed_note(self.asked.config)):
-            yield note
-        fields = [*(one.name for one in subject.axes), *subject.ties]
+        if self.asked.dtype is None and plan.has("bytes", MEMORY):
+            yield from filter(None, [assumed_note(self.asked.config)])
+        fields = [*(one.name for one in self.axes), *subject.ties]
         yield from idle_fields(subject.spec, fields, subject.config).values()
-        if shaped and not self.asked.config.raw.keys() - {"model_type"}:
+        if by_shape and not self.asked.config.raw.keys() - {"model_type"}:
             yield _DEFAULTS
-        if self.plan.counts_calls:
-            lengths = ", ".join(f"{name} {length:,}" for name, length in self.plan.lengths.items())
+        if plan.has(TRAINING, MEMORY):
+            lengths = ", ".join(f"{name} {length:,}" for name, length in plan.lengths.items())
             yield f"costs are for a call with {lengths}"
-        if self.plan.flops:
-            yield from notes_of(self._model(subject, best).forward(**self.plan.lengths))
+        if plan.flops:
+            yield from notes_of(self._model(best).forward(**plan.lengths))
 
-    def _model(self, subject: Subject, found: Found) -> Model:
+    def _model(self, found: Found) -> Model:
+        subject = self.subject
         return load(subject.config, subject.architecture, subject.settled(found.values), subject.library)
 
-    def _solution(self, subject: Subject, found: Found) -> Solution:
-        settled, dtype = subject.settled(found.values), subject.dtype
-        model = self._model(subject, found)
+    def _solution(self, found: Found) -> Solution:
+        settled, dtype, model = self.subject.settled(found.values), self.subject.dtype, self._model(found)
         for goal, size in zip(self.plan.goals, found.sizes, strict=True):
-            counted = exact(model, goal.quantity, dtype, self.plan.lengths)
+            counted = exact_size(model, goal.quantity, dtype, self.plan.lengths)
             if counted != size:
                 message = f"a bug of archspec: {goal.quantity} is {counted:,} at {found.values}, not {size:,}"
                 raise SweepError(message)
         if (problem := next(unrunnable(model.scope, model.architecture, model.root), None)) is not None:
             raise SweepError([Problem("a bug of archspec: a proposed config cannot run"), problem])
-        varied = [one.name for one in subject.axes if len(one.values) > 1 and one.name not in self.free]
+        varied = [one.name for one in self.axes if len(one.values) > 1 and one.name not in self.free]
         chosen = [*self.free, *(name for name in self.planned.ties if name not in self.asked.ties)]
         if not self.names:  # in the usual order: width, depth, heads, feed-forward width
             places = [name for part in self.parts for name in part.all_fields]
             chosen.sort(key=lambda name: places.index(name) if name in places else len(places))
-        return Solution(
-            {name: settled[name] for name in [*varied, *chosen]},
-            model.params,
-            model.active_params,
-            model.non_embedding_params,
-            model.params_bytes(dtype),
-            found.miss,
-            complete(model, dtype_name(dtype) if dtype else None),
-            self.plan.costs(model, dtype),
-        )
+        sizes = (model.params, model.active_params, model.non_embedding_params, model.params_bytes(dtype))
+        config = complete(model, dtype_name(dtype) if dtype else None)
+        values = {name: settled[name] for name in [*varied, *chosen]}
+        return Solution(values, *sizes, found.miss, config, self.plan.costs(model, dtype), None)

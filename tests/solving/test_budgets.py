@@ -1,4 +1,4 @@
-"""Budgets for training and inference are matched by the costs of the nearest configs."""
+"""Budgets as users write them, scaling laws, and costs of the nearest configs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError, SweepError
+from archspec.solving.budgets import Goal, goal, ratio_condition, size_of
 from archspec.solving.laws import optimum
 from archspec.solving.solve import solve
 
@@ -100,3 +101,80 @@ def test_an_error_about_training_flops_counts_all_tokens() -> None:
     spent = one * -(-26_000_000_000 // 1024)
     shown = f"training FLOPs = {spent:,} on 26,000,000,000 tokens (budget: 10,000,000,000,000,000,000,000)"
     assert shown in str(caught.value) and f"{one:,}" not in str(caught.value)
+
+
+SIZES = {
+    "7e9": 7 * 10**9,
+    "1.3B": 13 * 10**8,
+    "350M": 35 * 10**7,
+    "2_000": 2000,
+    5: 5,
+    1e3: 1000,
+    "1.5T": 15 * 10**11,
+    "7b": 7 * 10**9,
+    "350m": 35 * 10**7,
+    "7,000,000,000": 7 * 10**9,
+}
+BYTES = {"16GiB": 2**34, "16gb": 16 * 10**9, "1 KiB": 1024, "7B": 7, "2.5kB": 2500}
+INVALID = ["", "x", "-3", "0", "7q", "1.5", "1e99", "nan", "2..1", "..", "1..2..3", "7 e9", "1Gb", "1,2"]
+
+
+def test_sizes() -> None:
+    assert {text: size_of(text) for text in SIZES} == SIZES
+    assert {text: size_of(text, "bytes") for text in BYTES} == BYTES
+
+
+def test_bytes_are_a_limit_unless_a_range_is_given() -> None:
+    assert goal("bytes", "1GiB") == Goal("bytes", 2**30, None, 2**30)
+    assert goal("bytes", "1GiB..2GiB") == Goal("bytes", None, 2**30, 2**31)
+
+
+@pytest.mark.parametrize("text", INVALID)
+def test_invalid_sizes_are_refused(text: str) -> None:
+    with pytest.raises(SweepError, match=r"is not a size|is not a range"):
+        goal("params", text)
+
+
+def test_ratios_are_conditions_on_whole_numbers() -> None:
+    assert ratio_condition("a/b", "1.1..4/3") == "b > 0 and 11 * (b) <= 10 * (a) and 3 * (a) <= 4 * (b)"
+    ratio = "b + c > 0 and 2 * (b + c) <= 1 * (a) and 1 * (a) <= 2 * (b + c)"
+    assert ratio_condition("a/(b+c)", "2") == ratio
+    assert ratio_condition("a/b", (2, 3)) == ratio_condition("a / b", "2..3")
+    assert ratio_condition("a/b", "..3") == "b > 0 and 1 * (a) <= 3 * (b)"
+
+
+ROWS = {  # parameters, FLOPs: arXiv:2203.15556, table 3 (approach 1) and table A3 (2 and 3)
+    "chinchilla": "400e6 1.92e19, 1e9 1.21e20, 10e9 1.23e22, 175e9 3.85e24, 1e12 1.27e26, 10e12 1.30e28",
+    "chinchilla-isoflop": "400e6 1.84e19, 1e9 1.20e20, 10e9 1.32e22, 67e9 6.88e23",
+    "chinchilla-parametric": "400e6 2.21e19, 1e9 1.62e20, 10e9 2.46e22, 67e9 1.71e24",
+}
+
+
+@pytest.mark.parametrize(("law", "row"), [(law, row) for law in ROWS for row in ROWS[law].split(", ")])
+def test_the_tables_of_hoffmann_et_al(law: str, row: str) -> None:
+    """The tolerance is that of their rounding: sizes and exponents have two digits."""
+    params, compute = map(float, row.split())
+    found = optimum(compute, law)
+    assert found.params == pytest.approx(params, rel=0.06)
+    assert 6 * found.params * found.tokens == pytest.approx(compute)
+
+
+def test_the_parametric_loss_is_least_at_its_optimum() -> None:
+    def loss(params: float) -> float:
+        return float(482.01 / params**0.3478 + 2085.43 / (1e21 / 6 / params) ** 0.3658)
+
+    best = optimum(1e21, "besiroglu").params
+    assert loss(best) < min(loss(best * 1.01), loss(best * 0.99))
+
+
+def test_other_papers() -> None:
+    found = optimum(5.76e23, "besiroglu")  # arXiv:2404.10102, section 3: about 20 tokens per parameter
+    assert 15 < found.tokens / found.params < 25
+    petaflop_day = optimum(1e15 * 86400, "kaplan")  # arXiv:2001.08361, table 6
+    assert petaflop_day[2:5] == ("non_embedding_params", 8.64e19, 1_300_000_000)
+
+
+@pytest.mark.parametrize(("compute", "law"), [(1e21, "chinchila"), (0, "kaplan"), (float("nan"), "kaplan")])
+def test_unknown_laws_and_invalid_compute_are_refused(compute: float, law: str) -> None:
+    with pytest.raises(ArchspecError, match=r"did you mean chinchilla|are not a compute budget"):
+        optimum(compute, law)
