@@ -12,7 +12,7 @@ from archspec.arguments import checked
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
-from archspec.models.report import Record, Report, data_of, fact
+from archspec.models.report import Record, Report, fact
 from archspec.reports import Block, Table
 from archspec.solving.laws import Optimum
 from archspec.specs.library import TRANSFORMERS_VERSION, Library
@@ -39,7 +39,7 @@ class LawFacts(Record):
     tokens: int = fact("training tokens that it predicts")
 
 
-class Solution(Record):
+class Solution(Report):
     """a config"""
 
     values: dict[str, Any] = fact(
@@ -65,13 +65,10 @@ class Solution(Record):
         """The miss as a percentage."""
         return f"{float(100 * self.miss):.3g}%"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain data; the memory cost is named `memory_bytes`."""
-        return data_of(Solution, self)
-
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """Yield the fields, the size and the miss in one line."""
         values = ", ".join(f"{name} = {_text(value)}" for name, value in self.values.items())
-        return f"{values} with {self.params:,} parameters, {self.off} off"
+        yield f"{values} with {self.params:,} parameters, {self.off} off"
 
     @checked
     def save(self, folder: str, overwrite: bool = False) -> str:
