@@ -1,4 +1,4 @@
-"""What a closed form relies on, in the words of its spec: conditions on sizes, tests of a layer's index."""
+"""The conditions of a closed form, in the words of its spec: on sizes, and on a layer's index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from archspec.symbolic.polynomials import MAX_WORK, Space
 _NAME = re.compile(r"(?<![\w.'\"])(?!(?:and|or|not|in|if|else)\b)[A-Za-z_][\w.]*(?![\w.(])")
 
 
-class _Words(StrPrinter):  # type: ignore[misc]  # SymPy has no types
+class _Words(StrPrinter):  # type: ignore[misc]  # SymPy is untyped
     """SymPy's text, with remainders as a spec writes them."""
 
     def _print_Mod(self, expr: Any) -> str:
@@ -199,7 +199,7 @@ class Assumptions:
     def define(self, names: list[str], definition: str, value: Any, where: Any = None) -> Any:
         """Return a new number for something without a closed form, under the first free name.
 
-        ``where`` tells definitions in the same words apart.
+        ``where`` distinguishes definitions in the same words.
         """
         meant = (definition, value, where)
         known = [name for name, other in self.meant.items() if other == meant]

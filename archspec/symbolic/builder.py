@@ -32,9 +32,9 @@ from archspec.tree.node import Node
 
 
 class SymbolicBuilder(Costed):
-    """A builder of symbolic sizes; `flags` and `notes` are what it relied on.
+    """A builder of symbolic sizes; `flags` and `notes` are its conditions.
 
-    With a ``call``, its lengths are symbols by their names; training FLOPs (``trains``) have no past.
+    With a ``call``, its lengths are symbols by their names; training FLOPs (``trains``) ignore the past.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class SymbolicBuilder(Costed):
         return self._symbol(path, value)
 
     def _derived(self, scope: Scope, expression: Expression, value: Any) -> Any:
-        """Return the expression of a derived field, which has no symbol."""
+        """Return the expression of a derived field."""
         found: Any = Derived(value) if _is_derived(value) else None
         if found is None:
             self.frames.append(Frame(scope, {}, {}))
@@ -204,7 +204,7 @@ class SymbolicBuilder(Costed):
             _ = Number(self.config.path, length.expr, value) <= most
 
     def check_past(self, rows: Iterable[Any]) -> None:
-        """Record that a call has no past if the call before it left no cache."""
+        """Record that the past is empty if the call before it left an empty cache."""
         assert self.axes is not None
         values = self.notes.values
         kept = [row for row in rows if row.kind == "cache" and not self.returns_cache]

@@ -17,7 +17,7 @@ from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, joined, quan
 
 
 class Loops(Exception):
-    """The iterations of a loop must be told apart: run again with plain numbers of layers."""
+    """The iterations of a loop differ in their names: run again with plain numbers of layers."""
 
 
 class Turn(NamedTuple):
@@ -29,8 +29,8 @@ class Turn(NamedTuple):
     times: Any
 
 
-class Standing(NamedTuple):
-    """The path of a tensor, and what is on the way to it: iterations, guards, routing, the class.
+class TensorPath(NamedTuple):
+    """The path of a tensor, with the iterations, guards, routing and class on the way to it.
 
     ``template`` is its name in any iteration; ``times`` are factors of how often it counts; ``lists`` are the
     paths of the lists with modules that count several times.
@@ -45,8 +45,8 @@ class Standing(NamedTuple):
     owner: str = ""
     lists: tuple[str, ...] = ()
 
-    def inside(self, name: str, turn: Turn | None = None) -> Standing:
-        inner = Standing(joined(self.name, name), joined(self.template, name), *self[2:])
+    def inside(self, name: str, turn: Turn | None = None) -> TensorPath:
+        inner = TensorPath(joined(self.name, name), joined(self.template, name), *self[2:])
         if turn is None:
             return inner
         if turn.loop is None:
@@ -55,11 +55,11 @@ class Standing(NamedTuple):
         return inner._replace(template=template, turns=(*self.turns, turn))
 
 
-def standing(root: Node) -> list[Standing]:
+def tensor_paths(root: Node) -> list[TensorPath]:
     """Return the place of each tensor of a tree, in torch's order."""
-    found: list[Standing] = []
+    found: list[TensorPath] = []
 
-    def visit(node: Node, here: Standing) -> None:
+    def visit(node: Node, here: TensorPath) -> None:
         if node.module is not None or node.routed or node.guards:
             owner = node.cls if node.module is not None else here.owner
             guards, routed = here.guards | node.guards, node.routed or here.routed
@@ -70,7 +70,7 @@ def standing(root: Node) -> list[Standing]:
                 if (child.cls in ("Parameter", "Buffer")) == own:
                     visit(child, here.inside(name, child.turn))
 
-    visit(root, Standing())
+    visit(root, TensorPath())
     return found
 
 
@@ -144,7 +144,7 @@ def quantities(root: Node) -> dict[str, Any]:
     Errors: :class:`Loops` if ties name single iterations of a loop, :class:`TooLarge` for a count that is not
     handled symbolically.
     """
-    places = {place.name: place for place in standing(root)}
+    places = {place.name: place for place in tensor_paths(root)}
     found = tensors(root)
     lists = {path for place in places.values() for path in place.lists}
     if lists and any(_overlaps(end, path) for end in _tied_paths(root, "") for path in lists):
@@ -163,7 +163,7 @@ def quantities(root: Node) -> dict[str, Any]:
     return {name: total[name] + (routed if quantity.active else 0) for name, quantity in QUANTITIES.items()}
 
 
-def _routed_elements(found: list[Tensor], places: dict[str, Standing]) -> Iterator[Any]:
+def _routed_elements(found: list[Tensor], places: dict[str, TensorPath]) -> Iterator[Any]:
     """The active elements of routed tensors: k of E of all that have the same routing."""
     together: dict[Any, tuple[Any, Routed]] = {}
     for tensor in found:

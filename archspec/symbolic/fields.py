@@ -67,7 +67,7 @@ def _one_or_zero(op: str, sides: tuple[Any, ...]) -> Any:
 
 
 class Relation(NamedTuple):
-    """What decides a test: a comparison of two sides, or, without `op`, numbers in any other way.
+    """The reason of a test: a comparison of two sides, or, without `op`, numbers in any other way.
 
     ``given`` are the texts of other tests that `and` or `or` joins with it.
     """

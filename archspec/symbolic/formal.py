@@ -234,7 +234,7 @@ class Formal(Exact):
         at.bind(node.generators[0].target, item, inner)
         value = at.visit(node.elt, inner)
         indexed = any(loop.symbol in number.expr.axes for number in numbers_in(value))
-        if not indexed and loops == len(self.notes.loops):  # inner loops have iterations of their own
+        if not indexed and loops == len(self.notes.loops):  # inner loops list their iterations
             turn.value.append(value)
         return value
 
@@ -283,7 +283,7 @@ def text_of(node: ast.expr) -> str:
 
 
 def _positive(node: ast.expr, at: Walk) -> tuple[str, bool]:
-    """Return the text of a test without `not`, and True if it holds where the test does."""
+    """Return the text of a test without its `not`s, and False if they negate it."""
     holds, node = True, at.meaning(node)
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         holds, node = not holds, at.meaning(node.operand)

@@ -25,7 +25,7 @@ class LayerText(str):
 
 
 class Test(NamedTuple):
-    """The outcome of a test under some guards, and what decided it."""
+    """The outcome of a test under some guards, and the comparison that decided it, if any."""
 
     text: str
     branch: frozenset[Guard]
@@ -37,7 +37,7 @@ Decision = Condition | Lookup | Test
 
 
 class Iteration(NamedTuple):
-    """What an iteration decided on the index, the indices of all loops, and the value if others share it."""
+    """The decisions on the index in an iteration, the indices of all loops, a value that others can share."""
 
     decisions: list[Decision]
     places: dict[Any, int]

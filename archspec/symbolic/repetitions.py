@@ -11,7 +11,7 @@ import sympy
 from archspec.errors import SpecError
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.builder import SymbolicBuilder
-from archspec.symbolic.counts import Loops, Standing, standing
+from archspec.symbolic.counts import Loops, TensorPath, tensor_paths
 from archspec.symbolic.loops import Guard, Loop
 from archspec.symbolic.path_conditions import guards_of
 from archspec.symbolic.validity.checks import settle_loops
@@ -45,7 +45,7 @@ class SymbolicTensor(NamedTuple):
 class Row(NamedTuple):
     """One tensor, with the iterations and guards on the way to it; sizes are SymPy expressions."""
 
-    place: Standing
+    place: TensorPath
     tensor: Tensor
     shape: tuple[Any, ...]
     times: Any
@@ -84,7 +84,7 @@ def _rows(root: Node, notes: Assumptions) -> list[Row]:
     except SpecError:
         raise Loops from None
     rows = []
-    for place in standing(root):
+    for place in tensor_paths(root):
         tensor, form = found[place.name], notes.form
         routed = tuple(map(form, place.routed)) if place.routed else None
         guards = (guard for guard in place.guards | guards_of(tensor.shape))

@@ -1,4 +1,4 @@
-"""The domain of swept numbers and of lists with a swept length; the path records where a result holds.
+"""The domain of swept numbers and of lists with a swept length; the path records the conditions.
 
 A loop over `range(num_hidden_layers)` runs for every iteration at the point of the run. The path then holds
 for as many iterations or fewer: an iteration `i` counts if the length exceeds `i`. Such a list is

@@ -49,7 +49,7 @@ def exact(spec: Spec, architecture: str, raw: dict[str, Any]) -> dict[str, int]:
 
 
 def over_grid(path: Path, axes: list[Axis], found: Any) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-    """Where the conditions of a path hold, and the quantities, over the whole grid."""
+    """Return a mask of the conditions of a path, and the quantities, over the whole grid."""
     (box,) = boxes(Grid(axes))
     evaluator, shape = Evaluator(path.space), tuple(len(axis.values) for axis in axes)
 

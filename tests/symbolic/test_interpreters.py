@@ -207,7 +207,7 @@ def test_invalid_fields_are_refused(architecture: str, fields: dict[str, int], m
         archspec.formula(architecture).evaluate(fields)
 
 
-def test_conditions_with_the_same_text_are_told_apart() -> None:
+def test_conditions_with_the_same_text_are_distinguished() -> None:
     """A module built with two sizes: a condition on one is not a condition on the other."""
     layer = "modules:\n  Layer(m):\n    w: Linear(m, 2) if m > 5 else None\n"
     formula = params("    first: Layer(a)\n    second: Layer(b)\n", {"a": 4, "b": 6}, layer)
@@ -231,7 +231,7 @@ def test_a_number_for_a_field_that_is_not_given_is_not_a_symbol() -> None:
     assert str(given.expr) == "2*size" and given.symbols == {"size": 5}
 
 
-def test_layers_with_single_ties_are_told_apart() -> None:
+def test_layers_with_single_ties_are_distinguished() -> None:
     text = f"""{CONFIG}  tie_word_embeddings: true
 modules:
   Layer:

@@ -1,4 +1,4 @@
-"""Swept numbers: whatever is done with them, the path conditions say exactly where the result holds."""
+"""Swept numbers: after any operations, a result is right if and only if the path conditions hold."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_exact_division_needs_no_new_atom() -> None:
 
 
 @pytest.mark.parametrize("op", ["+", "-", "*", "//", "%", "**"])
-def test_an_operation_is_made_once_whoever_asks(op: str) -> None:
+def test_an_operation_is_interned(op: str) -> None:
     space = Space([(1, 100), (1, 100)])
     names = {"+": "add", "-": "subtract", "*": "multiply", "//": "floordiv", "%": "modulo", "**": "power"}
     a, b = space.axis(0), space.constant(3) if op == "**" else space.axis(1)
@@ -215,7 +215,7 @@ def test_a_product_divided_by_a_factor_is_the_other(terms: list[tuple[int, int, 
 def test_large_integers_are_not_rounded_to_floats() -> None:
     path, n = number(1, 2**60, at=2**54 + 1)
     half = n / 2
-    assert half == (2**54 + 1) / 2 and path.conditions, "beyond 2**53 the value is held to"
+    assert half == (2**54 + 1) / 2 and path.conditions, "beyond 2**53 the value is a condition"
 
 
 @pytest.mark.parametrize("high", [10**3, 10**7, 10**10, 10**15])

@@ -85,7 +85,7 @@ def unlimited() -> Space:
 
 
 class Run:
-    """One config's run: its path, each test once for each outcome, the fields, and what refused the config.
+    """One config's run: its path, each test once for each outcome, the fields, and the refusal.
 
     Conditions are listed in order, with reads; the use of a plain value is not a condition.
     """

@@ -70,7 +70,7 @@ class Recorder(Exact):
         return Fork(node, call.node if passed else None)
 
     def seen(self, test: Fork, outcome: bool, at: Any) -> Met:
-        """Return a test with its notes or, if it has none, those of the arguments of calls in progress."""
+        """Return a test with its notes, or those of the arguments of calls in progress."""
         every = (self.run.notes[self.start :], *(call.notes for call in reversed(self.calls)))
         notes = tuple(dict.fromkeys(next((notes for notes in every if notes), ())))
         if isinstance(at, Builder):
@@ -193,7 +193,7 @@ class RecordedScope(Scope):
         try:
             value = super()._value(name)
         except ArchspecError:
-            if run.refusal is not None:  # a config might give what cannot be computed
+            if run.refusal is not None:  # a config might give the field
                 run.refusal = run.refusal._replace(notes=(*run.refusal.notes, Read(path)))
             raise
         self.behind[name] = [one for one in run.notes[start:] if isinstance(one, Read)]

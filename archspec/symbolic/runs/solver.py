@@ -86,7 +86,7 @@ class Solver:
         asked += [one for one in held if not one.axes.isdisjoint(self.free)]
         try:
             formulas = [self.formula(one) for one in asked]
-        except (z3.Z3Exception, ArithmeticError, TypeError, KeyError):  # z3 has no such operation
+        except (z3.Z3Exception, ArithmeticError, TypeError, KeyError):  # an operation that z3 lacks
             return None
         for least in (1, None):
             solver = z3.Solver(ctx=self.context)
@@ -116,7 +116,7 @@ class Solver:
         return found if condition.holds else z3.Not(found, self.context)
 
     def number(self, expr: Poly | Operation) -> Any:
-        """An expression for z3; its value if it has no free field."""
+        """Return an expression for z3; its value if all its fields are fixed."""
         atoms = self.run.space.atoms
         if expr.axes.isdisjoint(self.free):
             value = value_at(atoms, expr, self.values)

@@ -33,13 +33,13 @@ def test_arithmetic_keeps_the_fields() -> None:
     assert isinstance(part, Number) and part.value == 72
 
 
-def test_comparisons_are_path_conditions_once_each() -> None:
+def test_each_comparison_is_one_path_condition() -> None:
     run = Run({})
     width, _ = lifted(run)
     for _ in range(2):
         assert width % 5 == 3 and not width < 9 and width
     assert [(one.op, one.holds) for one in run.conditions()] == [("==", True), ("<", False), ("==", False)]
-    assert width < 2**60 and len(run.conditions()) == 3  # a limit that no config comes near is no condition
+    assert width < 2**60 and len(run.conditions()) == 3  # not a condition: configs are far smaller
 
 
 def test_a_list_has_a_length() -> None:
