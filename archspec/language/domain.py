@@ -10,7 +10,7 @@ import ast
 import operator
 from collections.abc import Callable, Iterable, Iterator
 
-from archspec.language.expression import Locals, names
+from archspec.language.expression import Locals
 from archspec.language.operations import COMPARE, FUNCTIONS, MAX_ITEMS, METHODS
 from archspec.language.values import describe
 from archspec.typing_light import Any, NoReturn, Protocol
@@ -39,11 +39,9 @@ class Exact:
     """Python's own numbers: decisions are taken and forgotten."""
 
     def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
-        """Return the outcome of a test."""
         return bool(value)
 
     def negation(self, value: Any, node: ast.expr, at: Walk) -> Any:
-        """Return `not value`; the node is the value's."""
         return not at.truth(value, node)
 
     def junction(self, every: bool, parts: Iterator[tuple[Any, ast.expr]], at: Walk) -> Any:
@@ -57,17 +55,14 @@ class Exact:
     def chain(self, parts: Iterator[tuple[Any, ast.Compare]], at: Walk) -> Any:
         """Return `a < b < c`, given as `a < b`, `b < c`."""
         value: Any = True
-        for value, _ in parts:
-            if not value:
-                break
+        while value and (part := next(parts, None)):
+            value = part[0]
         return value
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
-        """Return the result of one comparison."""
         return at.guarded(COMPARE[type(op)], (left, right), node)
 
     def choice(self, test: Any, node: ast.IfExp, local: Locals, at: Walk) -> Any:
-        """Return the value of `a if test else b`."""
         return at.visit(node.body if at.truth(test, node.test) else node.orelse, local)
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
@@ -75,29 +70,25 @@ class Exact:
         return function(*arguments)
 
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        """Return the result of one of the language's functions."""
         value = at.guarded(FUNCTIONS[name], arguments, node)
         if name in ("enumerate", "zip", "reversed", "set"):
             return at.guarded(list, (value,), node)
         return value
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        """Return the result of a method of a text, a list or a mapping."""
         if name in METHODS.get(type(value), ()):
             return at.guarded(getattr(value, name), arguments, node)
         at.fail(f".{name} does not apply to {describe(value)}", node)
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
-        """Return `value[index]`."""
         if not isinstance(value, _ITEMISED):
             at.fail(f"`{ast.unparse(node.value)}` is {describe(value)}, not a list", node)
         if isinstance(index, int) and not isinstance(value, dict) and not -len(value) <= index < len(value):
-            text = ast.unparse(node.value)
-            at.fail(f"`{text}` has {len(value)} items, item {index} is wanted, counted from 0", node)
+            text = f"`{ast.unparse(node.value)}` has {len(value)} items"
+            at.fail(f"{text}, item {index} is wanted, counted from 0", node)
         return at.guarded(operator.getitem, (value, index), node)
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
-        """Return the items of a loop."""
         if not isinstance(value, list | tuple | range | dict):
             at.fail(f"`{ast.unparse(node)}` is {describe(value)}, it cannot be looped over", node)
         if len(value) > MAX_ITEMS:
@@ -114,7 +105,6 @@ class Exact:
         return [at.visit(node.elt, local)] * count if count else []
 
     def mapped(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
-        """Return the mapping of a loop's keys and values."""
         turns = self.turns(node.generators, local, at)
         return {at.key(node.key, inner): at.visit(node.value, inner) for inner in turns}
 
@@ -149,9 +139,3 @@ class Exact:
 
 
 EXACT = Exact()
-
-
-def has_equal_turns(node: Comprehension) -> bool:
-    """Return True if all turns of a loop give the same value."""
-    first = node.generators[0]
-    return len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt)

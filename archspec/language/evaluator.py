@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from archspec.errors import did_you_mean
-from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact, has_equal_turns
-from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals
+from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact
+from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals, names
 from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS, MAX_ITEMS, total_size
 from archspec.language.values import describe, here
 from archspec.typing_light import Any, NoReturn
 
 MAX_WORK = 300_000  # about a second; the largest model takes 16,000
-
 ITEMS_PER_STEP = 32  # items that are measured or compared in the time of a step
 
 
@@ -101,8 +100,8 @@ class Evaluator:
         """Return a value, after a check that it is small enough to compare and to print."""
         size = total_size(here(value))
         if size > MAX_ITEMS:
-            what = f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items, nested ones included"
-            self.fail(what, node, "no model's config needs as many")
+            message = f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items, nested ones included"
+            self.fail(message, node, "no model's config needs as many")
         self.spend(size // ITEMS_PER_STEP, node)
         return value
 
@@ -119,10 +118,12 @@ class Evaluator:
         return self.bounded([self.visit(item, local) for item in node.elts], node)
 
     def visit_Dict(self, node: ast.Dict, local: Locals) -> Any:
-        if any(key is None for key in node.keys):
-            self.fail("`**` is not allowed inside braces", node)
-        pairs = [(k, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None]
-        return self.bounded({self.key(k, local): self.visit(v, local) for k, v in pairs}, node)
+        found = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                self.fail("`**` is not allowed inside braces", node)
+            found[self.key(key, local)] = self.visit(value, local)
+        return self.bounded(found, node)
 
     def key(self, node: ast.expr, local: Locals) -> Any:
         value = self.visit(node, local)
@@ -145,8 +146,7 @@ class Evaluator:
         left, right = self.visit(node.left, local), self.visit(node.right, local)
         for value, part in ((left, node.left), (right, node.right)):
             if value is None:
-                help_ = "give it a value, or handle null with `if`"
-                self.fail(f"`{ast.unparse(part)}` is null", part, help_)
+                self.fail(f"`{ast.unparse(part)}` is null", part, "give it a value, or handle null with `if`")
         return self.bounded(self.guarded(BINARY[type(node.op)], (left, right), node), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp, local: Locals) -> Any:
@@ -203,32 +203,26 @@ class Evaluator:
 
     def has_equal_turns(self, node: Comprehension) -> bool:
         """Return True if all turns of a loop give the same value."""
-        return has_equal_turns(node)
+        first = node.generators[0]
+        return len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt)
 
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
         """Bind the names of a loop to an item."""
         if isinstance(target, ast.Name):
             local[target.id] = item
-        elif isinstance(target, ast.Tuple | ast.List) and _as_many(item, target.elts):
-            for part, value in zip(target.elts, item, strict=True):
-                self.bind(part, value, local)
-        else:
-            self.fail(f"`{ast.unparse(target)}` does not match what the loop gives", target)
-
-
-def _as_many(item: Any, targets: list[ast.expr]) -> bool:
-    return isinstance(item, list | tuple) and len(item) == len(targets)
+            return
+        parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        if not parts or not isinstance(item, list | tuple) or len(item) != len(parts):
+            self.fail(f"`{ast.unparse(target)}` does not match the items of the loop", target)
+        for part, value in zip(parts, item, strict=True):
+            self.bind(part, value, local)
 
 
 @lru_cache(maxsize=SEEN)
 def pairs(node: ast.Compare) -> tuple[ast.Compare, ...]:
     """Return `a < b < c` as `a < b`, `b < c`."""
-    sides = [node.left, *node.comparators]
-    found = [
-        ast.Compare(left, [op], [right])
-        for left, op, right in zip(sides, node.ops, node.comparators, strict=False)
-    ]
-    return tuple(ast.copy_location(part, node) for part in found)
+    sides = zip([node.left, *node.comparators], node.ops, node.comparators, strict=False)
+    return tuple(ast.copy_location(ast.Compare(left, [op], [right]), node) for left, op, right in sides)
 
 
 _VISITORS: dict[type[ast.expr], str] = {

@@ -166,25 +166,26 @@ def _check(expression: Expression) -> None:
 
 def _fault(node: ast.AST) -> tuple[str, str] | None:
     """Return the problem of a node with its help; None for a node of the language."""
-    if type(node) in _ALWAYS:
+    kind, outside = type(node), "is not part of the spec language"
+    if kind in _ALWAYS:
         return None
     if not isinstance(node, _SOME):
-        what = _NAMES.get(type(node), type(node).__name__)
-        return f"{what} is not part of the spec language", _HELP
+        return f"{_NAMES.get(kind, kind.__name__)} {outside}", _HELP
     if isinstance(node, ast.UnaryOp | ast.BinOp) and type(node.op) not in _ALWAYS:
-        return f"the operator {type(node.op).__name__} is not part of the spec language", _HELP
-    if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str | bool | None):
-        return f"{node.value!r} is not part of the spec language", _HELP
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_unicode(node.value):
-        return f"{node.value!r} is not Unicode text", UNICODE_HELP
-    if isinstance(node, ast.Name) and node.id in _CONSTANTS:
-        return f"{node.id} is not Python", f"write {_CONSTANTS[node.id]}"
-    if isinstance(node, ast.Name) and node.id.startswith("__"):
-        return f"{node.id} is not a name of the spec language", _HELP
-    if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
-        return f".{node.attr} is not part of the spec language", _HELP
-    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") not in _METHODS:
-        return None if isinstance(node.func, ast.Name) else ("only names can be called", _HELP)
+        return f"the operator {type(node.op).__name__} {outside}", _HELP
+    if isinstance(node, ast.Constant):
+        if not isinstance(node.value, int | float | str | bool | None):
+            return f"{node.value!r} {outside}", _HELP
+        if isinstance(node.value, str) and not is_unicode(node.value):
+            return f"{node.value!r} is not Unicode text", UNICODE_HELP
+    name = getattr(node, "id", getattr(node, "attr", ""))
+    if name in _CONSTANTS and isinstance(node, ast.Name):
+        return f"{name} is not Python", f"write {_CONSTANTS[name]}"
+    if name.startswith("__"):
+        return f"{name} {outside}", _HELP
+    is_method = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _METHODS
+    if isinstance(node, ast.Call) and not is_method and not isinstance(node.func, ast.Name):
+        return "only names can be called", _HELP
     return None
 
 

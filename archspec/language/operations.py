@@ -9,7 +9,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import count
 
 from archspec.typing_light import Any
@@ -77,12 +77,7 @@ def _prod(items: Iterable[Any]) -> Any:
 
 
 def _sum(items: Iterable[Any], start: Any = 0) -> Any:
-    if not isinstance(start, list | tuple):
-        return sum(items, start)
-    total = start
-    for item in items:
-        total = _plus(total, item)
-    return total
+    return reduce(_plus, items, start) if isinstance(start, list | tuple) else sum(items, start)
 
 
 def _nth_prime(after: int, n: int) -> int:
@@ -123,12 +118,12 @@ def total_size(value: Any) -> int:
 
 def _size(value: Any, known: dict[int, int]) -> int:
     size = len(value)
-    if not isinstance(value, str):
-        for item in value.values() if isinstance(value, dict) else value:
-            if isinstance(item, _CONTAINERS):
-                if id(item) not in known:
-                    known[id(item)] = _size(item, known)
-                size += known[id(item)]
+    items = value.values() if isinstance(value, dict) else () if isinstance(value, str) else value
+    for item in items:
+        if isinstance(item, _CONTAINERS):
+            if id(item) not in known:
+                known[id(item)] = _size(item, known)
+            size += known[id(item)]
     return size
 
 

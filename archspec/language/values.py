@@ -44,15 +44,16 @@ def fits(value: Any, kinds: Iterable[str]) -> bool:
     (False, True, False)
     """
     value = here(value)
-    for kind in kinds:
-        base, _, inner = kind.partition("[")
-        if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base not in ("bool", "any")):
-            continue
-        wanted = union(inner[:-1]) if inner and base != LAYERS else ()
-        items: Any = value
-        if not wanted or all(fits(item, wanted) for item in items):
-            return True
-    return False
+    return any(_fits(value, kind) for kind in kinds)
+
+
+def _fits(value: Any, kind: str) -> bool:
+    items: Any = value
+    base, _, inner = kind.partition("[")
+    if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base not in ("bool", "any")):
+        return False
+    wanted = union(inner[:-1]) if inner and base != LAYERS else ()
+    return not wanted or all(fits(item, wanted) for item in items)
 
 
 def union(text: str) -> tuple[str, ...]:
@@ -78,10 +79,8 @@ def union(text: str) -> tuple[str, ...]:
 def kind_of(value: Any) -> str:
     """Return the kind of a default's value; '' for a value that configs cannot have."""
     value = here(value)
-    if isinstance(value, bool):
-        return "bool"
     named = (name for name, types in KINDS.items() if name != "any" and isinstance(value, types))
-    return next(named, "")
+    return "bool" if isinstance(value, bool) else next(named, "")
 
 
 def numbers(value: Any) -> list[Any]:
@@ -109,7 +108,10 @@ def shown(value: Any) -> str:
     """Return a value as short text for a message."""
     from reprlib import repr as short
 
-    text = short(value)
+    return _cut(short(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
@@ -126,4 +128,4 @@ def describe(value: Any) -> str:
     if name not in ("int", "float", "str"):
         return f"a {_NAMES.get(name, name.lower())}"
     text = "too large" if name == "int" and value.bit_length() >= 4_096 else repr(value)
-    return f"the {'text' if name == 'str' else 'number'} {text if len(text) < 60 else text[:57] + '...'}"
+    return f"the {'text' if name == 'str' else 'number'} {_cut(text)}"

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from itertools import accumulate, takewhile
 
 from archspec.errors import ConfigError, Place, Source, SpecError
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import Any, NamedTuple, NoReturn
 
 MAX_DEPTH = 32
 MAX_SPEC_BYTES = 1_000_000
-_HELP = "see docs/spec-grammar.md"
 _ENDS = ("SequenceEndEvent", "MappingEndEvent")
 _AROUND = ("StreamStartEvent", "StreamEndEvent", "DocumentStartEvent", "DocumentEndEvent")
 
@@ -86,14 +85,14 @@ def compact(source: Source) -> Tree:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _document(yaml.parse(source.text, Loader=loader), source)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source, 1, 1)
-        raise SpecError(f"not YAML: {error.problem or error.context}", place, help=_HELP) from None
+        return _Events(source, yaml.parse(source.text, Loader=loader)).document()
     except (yaml.YAMLError, ValueError) as error:
-        detail = str(error).splitlines()[0]
-        raise SpecError(f"not YAML: {detail}", Place(source, 1, 1), help=_HELP) from None
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        detail = (
+            getattr(error, "problem", None) or getattr(error, "context", None) or str(error).splitlines()[0]
+        )
+        place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source, 1, 1)
+        raise SpecError(f"not YAML: {detail}", place, help="see docs/spec-grammar.md") from None
 
 
 class _Nodes:
@@ -129,52 +128,55 @@ class _Nodes:
         return Place(self.source, line, offset - self.starts[line - 1] + 1, width)
 
 
-def _document(events: Iterator[Any], source: Source) -> Tree:
-    found: Tree | None = None
-    for event in events:
-        kind = type(event).__name__
-        if kind == "DocumentStartEvent" and found is not None:
-            raise SpecError("a second document", _place(event, source), help="one spec, one document")
-        if kind not in _AROUND:
-            found = _tree(event, events, source, 0)
-    if found is None:
-        raise SpecError("the file is empty", Place(source, 1, 1), help="a spec starts with model_type:")
-    return found
+class _Events:
+    """Makes the compact tree of a text from PyYAML's events, and refuses what specs do not use."""
 
+    def __init__(self, source: Source, events: Iterator[Any]) -> None:
+        self.source, self.events = source, events
 
-def _tree(event: Any, events: Iterator[Any], source: Source, depth: int) -> Tree:
-    """Return the tree that starts with an event, consuming the events up to its end."""
-    kind, start = type(event).__name__, event.start_mark.index
-    if kind == "AliasEvent" or event.anchor:
-        message = "anchors and aliases are not used in specs"
-        raise SpecError(message, _place(event, source), help="name a module or use `extends`")
-    if event.tag:
-        message = f"the tag {event.tag} is not used in specs"
-        raise SpecError(message, _place(event, source), help="write the value as text")
-    if kind == "ScalarEvent":
-        end, quoted = event.end_mark.index, bool(event.style)
-        plain = not quoted and source.text[start:end] == event.value
-        return [start, end] if plain else [start, end, event.value, quoted]
-    if depth == MAX_DEPTH:
-        message = f"nested deeper than {MAX_DEPTH} levels"
-        raise SpecError(message, _place(event, source), help="give the inner parts names")
-    inside = takewhile(lambda part: type(part).__name__ not in _ENDS, events)
-    if kind == "SequenceStartEvent":
-        return [start, [_tree(part, events, source, depth + 1) for part in inside]]
-    found: dict[str, Tree] = {}
-    for part in inside:
-        if type(part).__name__ in ("SequenceStartEvent", "MappingStartEvent"):
-            raise SpecError("a key must be text", _place(part, source), help="write the key in one line")
-        _tree(part, events, source, depth + 1)  # refuses what no scalar may have
-        key, one_line = part.value, part.start_mark.line == part.end_mark.line
-        width = max(1, len(key) + 2 * bool(part.style)) if one_line else 1
-        if key in found:
-            first = source.text.count("\n", 0, found[key][0]) + 1
-            place = _place(part, source)._replace(width=width)
-            raise SpecError(f"{key} is given twice, first in line {first}", place, help="keep one of the two")
-        found[key] = [part.start_mark.index, width, _tree(next(events), events, source, depth + 1)]
-    return [start, found]
+    def document(self) -> Tree:
+        found: Tree | None = None
+        for event in self.events:
+            kind = type(event).__name__
+            if kind == "DocumentStartEvent" and found is not None:
+                self.fail("a second document", event, "one spec, one document")
+            if kind not in _AROUND:
+                found = self.tree(event)
+        if found is None:
+            raise SpecError(
+                "the file is empty", Place(self.source, 1, 1), help="a spec starts with model_type:"
+            )
+        return found
 
+    def tree(self, event: Any, depth: int = 0) -> Tree:
+        """Return the tree that starts with an event, consuming the events up to its end."""
+        kind, start = type(event).__name__, event.start_mark.index
+        if kind == "AliasEvent" or event.anchor:
+            self.fail("anchors and aliases are not used in specs", event, "name a module or use `extends`")
+        if event.tag:
+            self.fail(f"the tag {event.tag} is not used in specs", event, "write the value as text")
+        if kind == "ScalarEvent":
+            end, quoted = event.end_mark.index, bool(event.style)
+            is_slice = not quoted and self.source.text[start:end] == event.value
+            return [start, end] if is_slice else [start, end, event.value, quoted]
+        if depth == MAX_DEPTH:
+            self.fail(f"nested deeper than {MAX_DEPTH} levels", event, "give the inner parts names")
+        inside = takewhile(lambda part: type(part).__name__ not in _ENDS, self.events)
+        if kind == "SequenceStartEvent":
+            return [start, [self.tree(part, depth + 1) for part in inside]]
+        found: dict[str, Tree] = {}
+        for part in inside:
+            if type(part).__name__ in ("SequenceStartEvent", "MappingStartEvent"):
+                self.fail("a key must be text", part, "write the key in one line")
+            self.tree(part, depth + 1)  # refuses what no scalar may have
+            key, one_line = part.value, part.start_mark.line == part.end_mark.line
+            width = max(1, len(key) + 2 * bool(part.style)) if one_line else 1
+            if key in found:
+                first = self.source.text.count("\n", 0, found[key][0]) + 1
+                self.fail(f"{key} is given twice, first in line {first}", part, "keep one of the two", width)
+            found[key] = [part.start_mark.index, width, self.tree(next(self.events), depth + 1)]
+        return [start, found]
 
-def _place(event: Any, source: Source) -> Place:
-    return Place(source, event.start_mark.line + 1, event.start_mark.column + 1)
+    def fail(self, message: str, event: Any, help_: str, width: int = 1) -> NoReturn:
+        mark = event.start_mark
+        raise SpecError(message, Place(self.source, mark.line + 1, mark.column + 1, width), help=help_)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -23,7 +24,7 @@ from archspec.errors import (
     did_you_mean,
 )
 from archspec.language.expression import Expression, callee, calls, names, text_of
-from archspec.linting.names import Context, declared, expressions, is_attribute, problems, reached
+from archspec.linting.names import Context, declared, expressions, problems, reached
 from archspec.render import notation
 from archspec.specs.files import CONTRACTIONS, NOT_SPECS, NOTATION, read
 from archspec.specs.library import Library, shipped
@@ -62,10 +63,11 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
     except SpecError as error:
         return list(error.problems)
     is_shared = os.path.basename(os.path.dirname(os.path.abspath(path))) == "shared"
-    found = [problem for check in FILE_CHECKS for problem in check(spec)]
-    if is_shared and not spec.refuse:  # its modules use the fields of other specs
-        found += _expressions(spec, with_modules=False)
-    for check in CHECKS if not spec.refuse and not is_shared else ():
+    checks = FILE_CHECKS
+    if not spec.refuse:
+        checks += (_top_expressions,) if is_shared else CHECKS
+    found: list[Problem] = []
+    for check in checks:
         try:
             found += check(spec)
         except ArchspecError as error:  # a sub-config without a spec
@@ -88,11 +90,16 @@ def _file_name(spec: Spec) -> Iterator[Problem]:
         yield Problem(message, Place(spec.source, 1, 1), help=f"write model_type: {name}")
 
 
-def _expressions(spec: Spec, with_modules: bool = True) -> Iterator[Problem]:
+def _expressions(spec: Spec) -> Iterator[Problem]:
     for context, expression in expressions(spec):
-        if with_modules or context.module is None:
-            found = problems(context, expression)
-            yield from found if found and not _is_inherited_and_holds(spec, expression) else ()
+        found = problems(context, expression)
+        yield from found if found and not _is_inherited_and_holds(spec, expression) else ()
+
+
+def _top_expressions(spec: Spec) -> Iterator[Problem]:
+    """Check a shared part, whose modules use the fields of other specs."""
+    for context, expression in expressions(spec):
+        yield from problems(context, expression) if context.module is None else ()
 
 
 def _is_inherited_and_holds(spec: Spec, expression: Expression) -> bool:
@@ -114,7 +121,7 @@ def _paths(spec: Spec) -> Iterator[Problem]:
                 message = "this tie never holds: tie_word_embeddings is not a field"
                 yield Problem(message, tie.place, f"{module.name}.tied", "declare the field")
         for path, place, key in _named_paths(module):
-            if not is_attribute(path, module):
+            if not _is_attribute(path, module):
                 yield Problem(f"{path} is not in {module.name}", place, f"{module.name}.{key}", _PATH_HELP)
 
 
@@ -126,6 +133,18 @@ def _named_paths(module: Module) -> Iterator[tuple[str, Place, str]]:
     if module.output_embeddings is not None:
         place = module.output_embeddings.place
         yield from ((path, place, "output_embeddings") for path in output_paths(module)[0])
+
+
+def _is_attribute(path: str, module: Module) -> bool:
+    """Return False if no branch of a module has the attribute that a path begins with.
+
+    The builder checks whole paths at the default config.
+    """
+    [name, *_] = re.findall(r"(?:\{[^{}]*\}|[^.{}])+", path) or [""]
+    if not isinstance(module.body, dict) or module.layer is not None or "{" in name:
+        return True
+    texts = (re.split(r"\{[^{}]*\}", key) for key in module.body)  # of loops, too: embeddings_{i}
+    return any(re.fullmatch(".+".join(map(re.escape, parts)), name) for parts in texts)
 
 
 def _builds(spec: Spec) -> Iterator[Problem]:
@@ -142,17 +161,13 @@ def _builds(spec: Spec) -> Iterator[Problem]:
             continue  # the default config may lack a field, or have an unsupported sub-config
 
 
-def _aliases(spec: Spec) -> Iterator[Problem]:
-    """Yield aliases of fields that do not exist."""
+def _fields(spec: Spec) -> Iterator[Problem]:
+    """Yield aliases of unknown fields, fixed fields without a type, and defaults like misspelled types."""
     texts = {text_of(node) for _, one in expressions(spec) for node in ast.walk(one.tree)}  # given("field")
     for alias, name in spec.attribute_map.items():
         if name not in {*spec.fields, *spec.fixed, *texts}:
             message = f"{alias} is an alias of {name}, which is not a field"
             yield Problem(message, Place(spec.source, 1, 1), "attribute_map", did_you_mean(name, spec.fields))
-
-
-def _types(spec: Spec) -> Iterator[Problem]:
-    """Yield fixed fields without a type, and defaults that look like misspelled types."""
     for name, value in spec.fixed.items():
         asked = {text_of(call.args[0]) for call in calls(value.tree) if callee(call) == "given" and call.args}
         if name not in spec.fields and name in asked - names(value.tree):
@@ -161,7 +176,7 @@ def _types(spec: Spec) -> Iterator[Problem]:
     for field in spec.fields.values():
         default = field.default
         text = text_of(default.tree) if default and not field.types else ""
-        if default and text and text == default.text and any(mark in text for mark in "|=[] "):
+        if default and text == default.text and any(mark in text for mark in "|=[] "):
             yield Problem(f"is {text!r} a type or a text?", default.place, f"config.{field.name}", _TEXT_HELP)
 
 
@@ -186,16 +201,16 @@ def _unread(spec: Spec) -> Iterator[Problem]:
     """Yield fields of this file that no count depends on, here or in a spec that reads them from outside.
 
     A field of the parent spec is skipped: it is here for its default, and its reader may have been dropped.
+    A required field matters because it must be present.
     """
-    used = {spec.flat, *_READ_BY_THE_ENGINE} | {word for _, one in expressions(spec) for word in _words(one)}
-    used |= read_by_conditions(spec)
+    used = {spec.flat, *_READ_BY_THE_ENGINE, *read_by_conditions(spec)}
+    used |= {word for _, one in expressions(spec) for word in _words(one)}
     used |= {spec.attribute_map.get(name, name) for name in used}
     if spec.extends:
         used |= spec.library.load(spec.extends).fields.keys()
     for field in spec.fields.values():
-        if field.place.source.name != spec.source.name or field.name in used or field.required:
-            continue  # a required field matters because it must be present
-        if not _is_read_elsewhere(field.name, spec):
+        is_own = field.place.source.name == spec.source.name and not field.required
+        if is_own and field.name not in used and not _is_read_elsewhere(field.name, spec):
             yield Problem(f"nothing reads {field.name}", field.place, "config", _UNUSED_HELP)
 
 
@@ -219,11 +234,10 @@ def _is_read_elsewhere(name: str, spec: Spec) -> bool:
 def _attributes(library: SpecLibrary) -> dict[str, set[str]]:
     """Map a field to the files that read it from a sub-config: `text_config.width`."""
     found: dict[str, set[str]] = {}
-    for _, expression in (pair for spec in _specs(library) for pair in expressions(spec)):
-        file = os.path.basename(expression.place.source.name)
+    for expression in (one for spec in _specs(library) for _, one in expressions(spec)):
         for node in ast.walk(expression.tree):
             if isinstance(node, ast.Attribute):
-                found.setdefault(node.attr, set()).add(file)
+                found.setdefault(node.attr, set()).add(os.path.basename(expression.place.source.name))
     return found
 
 
@@ -235,12 +249,4 @@ def _specs(library: SpecLibrary) -> Iterator[Spec]:
 
 Check = Callable[[Spec], Iterator[Problem]]
 FILE_CHECKS: tuple[Check, ...] = (_header, _file_name)  # also of shared and refused specs
-CHECKS: tuple[Check, ...] = (
-    _expressions,
-    _paths,
-    _builds,
-    _unread,
-    _aliases,
-    _types,
-    _sub_config_defaults,
-)
+CHECKS: tuple[Check, ...] = (_expressions, _paths, _builds, _unread, _fields, _sub_config_defaults)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -34,9 +33,9 @@ class Context(NamedTuple):
 
     def known(self) -> list[str]:
         """Return the parameters, local names and fields."""
-        module = self.module
+        module, spec = self.module, self.spec
         local = [*module.parameters, *module.where, *AXES, *TRAINING, "layer_idx"] if module else []
-        return [*local, *self.spec.fields, *self.spec.fixed, *self.spec.attribute_map]
+        return [*local, *spec.fields, *spec.fixed, *spec.attribute_map]
 
     def knows(self, name: str) -> bool:
         """Return True for a name that an expression here may use."""
@@ -85,9 +84,8 @@ def declared(spec: Spec, name: str) -> SubConfig | None:
         return None
     first = call.args[0] if call.args else None
     model_type = first.id if isinstance(first, ast.Name) else text_of(first)
-    return (
-        SubConfig(spec.library.load(model_type), callee(call) == "AutoConfig") if model_type else SubConfig()
-    )
+    is_dynamic = callee(call) == "AutoConfig"
+    return SubConfig(spec.library.load(model_type), is_dynamic) if model_type else SubConfig()
 
 
 def _sub_config(context: Context, node: ast.expr | None) -> SubConfig | None:
@@ -99,11 +97,12 @@ def _sub_config(context: Context, node: ast.expr | None) -> SubConfig | None:
     if not isinstance(node, ast.Name):
         return None
     if module and node.id in module.where:
-        results = _results(module.where[node.id].tree)
-        return SubConfig() if any(declared(spec, name) for name in results) else None
-    if module and node.id in module.parameters:
-        return SubConfig() if _reads_fields(module, node.id) else None
-    return declared(spec, node.id)
+        is_any = any(declared(spec, name) for name in _results(module.where[node.id].tree))
+    elif module and node.id in module.parameters:
+        is_any = _reads_fields(module, node.id)
+    else:
+        return declared(spec, node.id)
+    return SubConfig() if is_any else None
 
 
 def _results(tree: ast.expr) -> list[str]:
@@ -150,20 +149,18 @@ def _faults(tree: ast.expr, context: Context) -> Found:
             yield f"{node.id} is neither a config field nor a local name", node, help_
 
 
-def _bound(loop: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Iterator[ast.Name]:
-    """Yield the nodes within a loop that are its variables."""
+def _bound(loop: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> list[ast.Name]:
+    """Return the nodes within a loop that are its variables."""
     targets = (node for generator in loop.generators for node in ast.walk(generator.target))
     turns = {node.id for node in targets if isinstance(node, ast.Name)}
-    outside = set(ast.walk(loop.generators[0].iter))
-    inside = (node for node in ast.walk(loop) if node not in outside)
-    yield from (node for node in inside if isinstance(node, ast.Name) and node.id in turns)
+    inside = {*ast.walk(loop)} - {*ast.walk(loop.generators[0].iter)}
+    return [node for node in inside if isinstance(node, ast.Name) and node.id in turns]
 
 
 def _attribute(node: ast.Attribute, context: Context) -> Found:
-    name = node.value.id if isinstance(node.value, ast.Name) else ""
     sub = _sub_config(context, node.value)
-    if sub is None and name and context.knows(name):
-        message = f"{name} is not a sub-config, so it does not have {node.attr}"
+    if sub is None and isinstance(node.value, ast.Name) and context.knows(node.value.id):
+        message = f"{node.value.id} is not a sub-config, so it does not have {node.attr}"
         yield message, node, "declare it as Config(model_type)"
     spec = sub.spec if sub is not None else None
     if spec is not None and not spec.refuse and not Context(spec).knows(node.attr):
@@ -181,58 +178,46 @@ def _call(node: ast.Call, context: Context) -> Found:
     elif contraction:
         yield from _binding(node, name, _signature(contraction.parameters), node.args)
     elif name and name not in WRAPPERS:
-        sub = _sub_config(context, node.args[0] if node.args else None)
-        found = _called(context, name, sub)
-        if isinstance(found, Problem):
-            yield found.message, node.func, found.help
-        elif found is not None:
-            spec, module = found
-            excess = sub is not None and len(node.args) > len(module.parameters)
-            args = node.args[1:] if excess or (sub and spec is not context.spec) else node.args
-            yield from _binding(node, module.name, _signature(module.parameters), args, spec)
-        elif name.startswith(AUTO) and sub is not None and sub.spec is not None and not sub.spec.refuse:
-            default = sub.spec.module(auto_class(sub.spec, name) or "")  # a config may replace it
-            if default is not None:
-                signature = _signature(default.parameters)
-                yield from _binding(node, default.name, signature, [], sub.spec, partial=True)
+        yield from _module_call(node, context, name)
 
 
-def _called(context: Context, name: str, sub: SubConfig | None) -> tuple[Spec, Module] | Problem | None:
-    """Return the module of a call, or a problem; None if it depends on the config."""
-    spec, auto = context.spec, name.startswith(AUTO)
-    if auto and name not in AUTO and not name.startswith("AutoModelFor"):
-        return Problem(f"{name} is not an auto class", help="AutoModel, AutoModelFor…, AutoBackbone")
-    if sub is not None and (sub.spec is None or (sub.dynamic and auto)):
-        if sub.spec is not None and not sub.spec.refuse and auto_class(sub.spec, name) is None:
-            return _no_class(sub.spec, name)  # even the default type lacks it
-        own = spec.module(name)
-        return (spec, own) if own is not None else None
-    spec = sub.spec if sub and sub.spec else spec
-    if auto and spec.refuse:
-        return None
-    found = auto_class(spec, name) if auto else name
-    if found is None:
-        return _no_class(spec, name)
-    module = spec.module(found)
-    if module is None:
-        known = [*spec.modules, *LEAVES, *FUNCTIONS, *CONTAINERS, *spec.library.contractions()]
-        return Problem(f"{found} is not defined", help=did_you_mean(found, known))
-    return spec, module
-
-
-def _no_class(spec: Spec, name: str) -> Problem:
-    help_ = f"its classes: {', '.join(spec.architectures)}"
-    return Problem(f"{name} is not available for {spec.model_type}", help=help_)
+def _module_call(node: ast.Call, context: Context, name: str) -> Found:
+    """Check a call of a module or an auto class, maybe with a sub-config first."""
+    is_auto, sub = name.startswith(AUTO), _sub_config(context, node.args[0] if node.args else None)
+    if is_auto and name not in AUTO and not name.startswith("AutoModelFor"):
+        yield f"{name} is not an auto class", node.func, "AutoModel, AutoModelFor…, AutoBackbone"
+        return
+    spec = sub.spec if sub else context.spec
+    if is_auto and spec is not None and not spec.refuse and auto_class(spec, name) is None:
+        help_ = f"its classes: {', '.join(spec.architectures)}"
+        yield f"{name} is not available for {spec.model_type}", node.func, help_
+        return
+    is_open = sub is not None and (
+        sub.spec is None or (sub.dynamic and is_auto)
+    )  # a config decides the class
+    owner = context.spec if is_open or spec is None else spec
+    if is_auto and not is_open and owner.refuse:
+        return
+    found = name if is_open or not is_auto else auto_class(owner, name) or ""
+    module = owner.module(found)
+    if module is not None:
+        excess = sub is not None and len(node.args) > len(module.parameters)
+        args = node.args[1:] if excess or (sub and owner is not context.spec) else node.args
+        yield from _binding(node, module.name, _signature(module.parameters), args, owner)
+    elif not is_open:
+        known = [*owner.modules, *LEAVES, *FUNCTIONS, *CONTAINERS, *owner.library.contractions()]
+        yield f"{found} is not defined", node.func, did_you_mean(found, known)
+    elif is_auto and spec is not None and not spec.refuse:
+        default = spec.module(auto_class(spec, name) or "")  # a config may replace it
+        if default is not None:
+            signature = _signature(default.parameters)
+            yield from _binding(node, default.name, signature, [], spec, partial=True)
 
 
 def _signature(parameters: Mapping[str, Expression | None]) -> inspect.Signature:
     kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-    return inspect.Signature(
-        [
-            inspect.Parameter(name, kind, default=empty if default is None else default)
-            for name, default in parameters.items()
-        ]
-    )
+    defaults = {name: empty if default is None else default for name, default in parameters.items()}
+    return inspect.Signature([inspect.Parameter(name, kind, default=defaults[name]) for name in defaults])
 
 
 def _binding(
@@ -244,32 +229,15 @@ def _binding(
     partial: bool = False,
 ) -> Found:
     """Check the arguments of a call; keywords may also be fields of ``spec``, and `**` may give any."""
+    known = [*signature.parameters, *(spec.fields if spec else ())]
     keywords: dict[str, Any] = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-    for keyword in keywords.keys() - signature.parameters.keys():
-        if spec is not None and Context(spec).knows(keyword):
-            del keywords[keyword]
-    open_ended = partial or any(keyword.arg is None for keyword in node.keywords)
+    for key in keywords.keys() - signature.parameters.keys():
+        if spec is not None and Context(spec).knows(key):
+            del keywords[key]
+    is_open = partial or any(keyword.arg is None for keyword in node.keywords)
     try:
-        (signature.bind_partial if open_ended else signature.bind)(*args, **keywords)
+        (signature.bind_partial if is_open else signature.bind)(*args, **keywords)
     except TypeError as error:
-        known = [*signature.parameters, *(spec.fields if spec else ())]
-        unknown = next((keyword for keyword in keywords if keyword not in signature.parameters), "")
-        help_ = did_you_mean(unknown, known) if unknown else f"arguments: {', '.join(signature.parameters)}"
+        wrong = next((key for key in keywords if key not in signature.parameters), "")
+        help_ = did_you_mean(wrong, known) if wrong else f"arguments: {', '.join(signature.parameters)}"
         yield f"{name}: {error}", node, help_
-
-
-def is_attribute(path: str, module: Module) -> bool:
-    """Return False if no branch of a module has an attribute that a path begins with.
-
-    The builder checks whole paths at the default config.
-    """
-    [name, *_] = re.findall(r"(?:\{[^{}]*\}|[^.{}])+", path) or [""]
-    if not isinstance(module.body, dict) or module.layer is not None:
-        return True
-    return "{" in name or any(_fits(key, name) for key in module.body)
-
-
-def _fits(key: str, name: str) -> bool:
-    """Return True if a name is an attribute, maybe one of a loop: `embeddings_{i}`."""
-    pattern = ".+".join(map(re.escape, re.split(r"\{[^{}]*\}", key)))
-    return re.fullmatch(pattern, name) is not None

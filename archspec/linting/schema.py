@@ -13,6 +13,10 @@ from archspec.specs.records import FLOAT32, KEYS, MAX_LENGTH, MODULE_KEYS, TYPES
 from archspec.specs.torch_layers import LEAVES
 
 Schema = dict[str, Any]
+_SCALARS = ["string", "number", "boolean"]
+_CLASS = r"^[A-Za-z_][A-Za-z0-9_]*(\(.*\))?$"
+_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+_MODEL_TYPE = r"^[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*$"
 
 
 def _mapping(values: Schema, names: str = "") -> Schema:
@@ -20,8 +24,8 @@ def _mapping(values: Schema, names: str = "") -> Schema:
     return {**found, "propertyNames": {"pattern": names}} if names else found
 
 
-def _list(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
+def _one_or_more(item: Schema, items: Schema | None = None) -> Schema:
+    return {"anyOf": [item, {"type": "array", "items": items or item}]}
 
 
 def _either(*schemas: Schema) -> Schema:
@@ -32,30 +36,25 @@ def _defined(name: str) -> Schema:
     return {"$ref": f"#/definitions/{name}"}
 
 
-_SCALARS = ["string", "number", "boolean"]
-_CLASS = r"^[A-Za-z_][A-Za-z0-9_]*(\(.*\))?$"
-_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
-_MODEL_TYPE = r"^[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*$"
 _TEXT: Schema = {"type": "string"}
-_TEXTS = _either(_TEXT, _list(_TEXT))
 _EXPRESSION = _defined("expression")
 _BY_NAME = _mapping(_EXPRESSION)
 _FORMS: dict[str, Schema] = {
     "model_type": {**_TEXT, "pattern": _MODEL_TYPE},
     "name": {**_TEXT, "pattern": _NAME},
     "text": _TEXT,
-    "texts": _TEXTS,
+    "texts": _one_or_more(_TEXT),
     "texts_by_name": _mapping(_TEXT),
     "aliases": _mapping(_TEXT, _NAME),
     "former": _mapping({"type": ["string", "null"]}),
-    "expressions": _either(_EXPRESSION, _list(_EXPRESSION)),
+    "expressions": _one_or_more(_EXPRESSION),
     "by_name": _BY_NAME,
     "local": _mapping(_EXPRESSION, _NAME),
     "fields": _mapping(_defined("field"), _NAME),
     "modules": _mapping(_defined("module"), _CLASS),
-    "runnable": _either(_EXPRESSION, _list(_either(_EXPRESSION, _BY_NAME))),
+    "runnable": _one_or_more(_EXPRESSION, _either(_EXPRESSION, _BY_NAME)),
     "max_length": _mapping(_EXPRESSION, f"^({'|'.join(MAX_LENGTH)})$"),
-    "float32": _mapping(_TEXTS, f"^({'|'.join(FLOAT32)})$"),
+    "float32": _mapping(_one_or_more(_TEXT), f"^({'|'.join(FLOAT32)})$"),
     "data": {"type": "object"},
     "runs": _mapping(_either(_EXPRESSION, _BY_NAME)),
     "cache": _either(_mapping(_TEXT), {"enum": ["none", "returned"]}),
@@ -69,10 +68,8 @@ def _properties(keys: dict[str, Key]) -> Schema:
 def _constructor(description: str, attributes: Schema) -> Schema:
     """Return the schema of one expression, a list of parts, or a mapping of attributes to parts."""
     mapping = {"type": "object", **attributes, "additionalProperties": _defined("part")}
-    return {
-        "description": description,
-        **_either({"type": ["string", "null"]}, _list(_defined("part")), mapping),
-    }
+    parts = {"type": "array", "items": _defined("part")}
+    return {"description": description, **_either({"type": ["string", "null"]}, parts, mapping)}
 
 
 def spec_schema() -> Schema:
@@ -82,8 +79,8 @@ def spec_schema() -> Schema:
     True
     """
     field = "a default, `= expression`, `type = default`, or a type alone where required; types: "
-    field += ", ".join(TYPES)
     module = "a module class: attribute -> constructor, in the constructor's order"
+    layers = ", ".join(map(_layer, LEAVES))
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "archspec spec",
@@ -94,22 +91,19 @@ def spec_schema() -> Schema:
         "properties": _properties(KEYS),
         "definitions": {
             "expression": {"description": "Python over the config's field names", "type": _SCALARS},
-            "field": {"description": field, "type": [*_SCALARS, "null", "array"]},
-            "part": _constructor(f"a constructor expression; layers: {_layers()}", {}),
+            "field": {"description": field + ", ".join(TYPES), "type": [*_SCALARS, "null", "array"]},
+            "part": _constructor(f"a constructor expression; layers: {layers}", {}),
             "module": _constructor(module, {"properties": _properties(MODULE_KEYS)}),
         },
     }
 
 
-def _layers() -> str:
-    """Return the layers with their arguments; of layers without tensors only the names."""
-    found = []
-    for name, function in LEAVES.items():
-        parameters = inspect.signature(function).parameters.values()
-        texts = [str(one.replace(annotation=inspect.Parameter.empty)) for one in parameters]
-        without_tensors = any(one.kind is one.VAR_KEYWORD for one in parameters)
-        found.append(name if without_tensors else f"{name}({', '.join(texts)})")
-    return ", ".join(found)
+def _layer(name: str) -> str:
+    """Return a layer with its arguments; of a layer without tensors only the name."""
+    parameters = inspect.signature(LEAVES[name]).parameters.values()
+    texts = [str(one.replace(annotation=inspect.Parameter.empty)) for one in parameters]
+    has_tensors = all(one.kind is not one.VAR_KEYWORD for one in parameters)
+    return f"{name}({', '.join(texts)})" if has_tensors else name
 
 
 def text() -> str:

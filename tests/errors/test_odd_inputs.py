@@ -28,7 +28,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "b'ab' is not a value": lambda: archspec.sweep(GPT2, {"n_layer": b"ab"}),
     "more than 1,000,000 values": lambda: archspec.sweep(GPT2, {"n_layer": iter(int, 1)}),
     "n_layer ranges from": lambda: archspec.sweep(GPT2, {"n_layer": range(-(2**62), 2**63 - 1)}),
-    "the search has 999,999,999,999 points": lambda: archspec.solve(
+    "the search is too large: 999,999,999,999 points": lambda: archspec.solve(
         GPT2, "n_layer", set={"n_layer": range(10**12)}, params="1b"
     ),
     "no value that is a multiple": lambda: archspec.solve(

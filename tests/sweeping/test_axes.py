@@ -103,7 +103,7 @@ SET, RANGE = "--set hidden_size=64", "--set hidden_size=64:128:64"
         (f"{SET} --columns params,params", "missing or repeated"),
         (f"{SET} --columns hidden_size", "hidden_size is swept, and has a column"),
         (f"{SET} --columns params|+", "not an expression"),
-        (f"{SET} --where __import__('os')", "not a name of the spec language"),
+        (f"{SET} --where __import__('os')", "__import__ is not part of the spec language"),
         (f"{SET} --where params//(hidden_size-64)>1", "division by zero"),
         (f"{SET} --where \t", "there is no expression"),
         (f"{SET} --rows -1", "--rows -1 is out of range"),
