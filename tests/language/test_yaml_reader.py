@@ -51,6 +51,7 @@ def test_compact_trees_are_plain_data(text: str) -> None:
         ("a: x y # c", "x y", False, "x y", (1, 4, 3)),
         ("é: x", "x", False, "x", (1, 4, 1)),
         ("a:", "", False, "", (1, 3, 1)),
+        ("a: ''", "", True, "", (1, 4, 2)),
         ('a: "x\\ty"', "x\ty", True, "x\ty", (1, 4, 5)),
         ("a: 'x\n  y'", "x y", True, "x y", (1, 4, 1)),
         ("a:\n  x\n\n  y", "x\ny", False, "x\n\n  y", (2, 3, 1)),
@@ -65,17 +66,12 @@ def test_scalars(text: str, scalar: str | None, quoted: bool, raw: str, place: t
     assert tuple(node.place[1:]) == place
     if isinstance(node, Scalar):
         assert (node.text, node.quoted, node.raw) == (scalar, quoted, raw)
+        assert node.empty == (text == "a:")
 
 
 def texts(node: Node) -> str:
     assert isinstance(node, Scalar)
     return node.text
-
-
-def test_only_a_missing_value_is_empty() -> None:
-    root = parse(Source("toy.yaml", "a:\nb: ''\nc: x\n"))
-    assert isinstance(root, Mapping)
-    assert [item.empty for item in root.items.values() if isinstance(item, Scalar)] == [True, False, False]
 
 
 @pytest.mark.parametrize(

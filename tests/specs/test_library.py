@@ -1,18 +1,18 @@
-"""A library finds the specs of sub-configs, parents and shared parts."""
+"""A library finds the specs of sub-configs and parents, and reports all problems of a file at once."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from archspec.configs.scope import Scope
-from archspec.errors import Source, SpecError, UnknownArchitectureError
+from archspec.errors import SpecError, UnknownArchitectureError
+from archspec.specs.exported import exported
 from archspec.specs.library import Library, shipped
-from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
+from archspec.tree.node import auto_class
 from archspec.tree.tensors import tensors
 
 TEXTS = {
@@ -63,21 +63,11 @@ def test_a_circle_is_refused(library: Library) -> None:
         library.load("inner")
 
 
-def test_a_file_that_several_specs_need_is_parsed_once(
-    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_several_specs_need_is_parsed_once(library: Library, tmp_path: Path) -> None:
     for name in ("first", "second"):
         (tmp_path / f"{name}.yaml").write_text(f"model_type: {name}\nextends: whole\n")
-    read: list[str] = []
-
-    def counting(text: Source, *rest: Any) -> Spec:
-        read.append(Path(text.name).stem)
-        return parse_spec(text, *rest)
-
-    monkeypatch.setattr("archspec.specs.library.parse_spec", counting)
-    for name in ("first", "second", "whole"):
-        library.load(name)
-    assert sorted(read) == ["first", "second", "whole"]
+    first, second = map(library.load, ("first", "second"))
+    assert first.fields["part"] is second.fields["part"]
 
 
 NAMED_AFTER = {
@@ -110,3 +100,64 @@ def test_the_longer_of_two_matching_model_types_is_used(tmp_path: Path) -> None:
             f"model_type: {name}\nconfig:\n  d: 3\narchitectures:\n  SUB2VideoModel:\n    a: Linear(d, 1)\n"
         )
     assert Library(str(tmp_path)).model_type_of("SUB2VideoModel") == "sub2_video"
+
+
+AUTOS = ("AutoModel", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoBackbone")
+
+
+@pytest.mark.parametrize("auto", AUTOS)
+def test_auto_classes_agree_with_transformers(auto: str) -> None:
+    wrong = []
+    for model_type in shipped().model_types():
+        spec, theirs = shipped().load(model_type), exported().get(model_type)
+        classes = theirs.classes if theirs else {}
+        listed = [name for name, one in classes.items() if auto in one.autos and one.reads == model_type]
+        given = auto_class(spec, auto)
+        if listed and given is not None and given not in listed and not spec.refuse:
+            wrong.append((model_type, given, listed))
+    assert wrong == []
+
+
+HEAD = "model_type: toy\nconfig: {n: 3}\narchitectures:\n  ToyModel:\n    a: Linear(n, n)\n"
+
+
+def refused(folder: Path, text: str) -> list[str]:
+    """The messages for a spec file, each with its line."""
+    path = folder / "toy.yaml"
+    path.write_text(text)
+    with pytest.raises(SpecError) as error:
+        shipped().load_file(str(path))
+    return [
+        f"{problem.place.line if problem.place else 0}: {problem.message}" for problem in error.value.problems
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("notes: {'n ==': said}\n", ["6: not an expression: invalid syntax"]),
+        (
+            "attribute_map: {n: m}\ndrop: [gone, ToyModel]\nrequires: n > 0\n",
+            [
+                "8: requires is not a key of a spec",
+                "6: n is a field, and another name of one",
+                "7: gone is not there to be dropped",
+                "7: ToyModel is dropped, but defined here",
+            ],
+        ),
+    ],
+)
+def test_all_problems_of_a_file_are_reported_at_once(text: str, problems: list[str], tmp_path: Path) -> None:
+    assert refused(tmp_path, HEAD + text) == problems
+
+
+def test_drop_removes_inherited_names(tmp_path: Path) -> None:
+    path = tmp_path / "toy.yaml"
+    path.write_text("model_type: toy\nextends: llama\ndrop: [ToyForCausalLM, mlp_bias, require]\n")
+    parent, spec = shipped().load("llama"), shipped().load_file(str(path))
+    assert spec.prefix == "Toy" and spec.architectures[0] == "ToyModel"
+    assert set(spec.architectures) == {
+        f"Toy{name.removeprefix('Llama')}" for name in parent.architectures
+    } - {"ToyForCausalLM"}
+    assert "mlp_bias" in parent.fields and "mlp_bias" not in spec.fields
+    assert parent.require and not spec.require
