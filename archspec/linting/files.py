@@ -66,7 +66,7 @@ def lint(files: Folders | None = None, specs: Folder | Sequence[Folder] = ()) ->
     own = folders_of(specs)
     named = own if files is None else folders_of(files)
     if files is not None and not named:
-        raise ConfigError("files: the list is empty", help="name a file or a folder, or leave out files")
+        raise ConfigError("files: the list is empty", help="name a file or a directory, or leave out files")
     found = [file for name in named for file in _files(name)] if named else checks.shipped_files()
     library = cache(lambda directory: library_of([*own, *directory]))
     problems = [problem for file in found for problem in checks.lint(file, library(_own_directory(file)))]

@@ -37,10 +37,7 @@ ACTIVATIONS = frozenset(_ACTIVATIONS.split())
 
 
 class Class(NamedTuple):
-    """A class of one model type: the auto classes that list it, and the model type whose config it reads.
-
-    Llama4ForCausalLM, of llama4, reads the config's text_config, which is a llama4_text.
-    """
+    """A class of a model type: the auto classes that list it, and the model type whose config it reads."""
 
     autos: tuple[str, ...]
     reads: str
@@ -65,13 +62,12 @@ def exported() -> dict[str, ModelType]:
     >>> exported()["llama4"].classes["Llama4ForCausalLM"].reads, exported()["llama"].activations
     ('llama4_text', ('hidden_act',))
     """
-    found = {}
-    for name, line in _read(FILE).get("types", {}).items():
-        classes = {
-            one: Class(tuple(of["auto"]), of.get("reads", name)) for one, of in line["classes"].items()
-        }
-        found[name] = ModelType(classes, line["fields"], tuple(line.get("activations", ())))
-    return found
+    return {name: _model_type(name, line) for name, line in _read(FILE).get("types", {}).items()}
+
+
+def _model_type(name: str, line: dict[str, Any]) -> ModelType:
+    classes = {one: Class(tuple(of["auto"]), of.get("reads", name)) for one, of in line["classes"].items()}
+    return ModelType(classes, line["fields"], tuple(line.get("activations", ())))
 
 
 def config_fields(model_type: str) -> dict[str, str]:

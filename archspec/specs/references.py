@@ -38,12 +38,13 @@ def compared_texts(spec: Spec) -> dict[str, list[str]]:
     For a text that is split, as `"1/4".split("/")`, they are two numbers.
     """
     found: Texts = {}
-    for expression in expressions(spec):
+    every = [*expressions(spec)]
+    for expression in every:
         collect(expression.tree, {*spec.fields, *spec.fixed}, found)
         for call in calls(expression.tree):
             if isinstance(call.func, ast.Attribute) and call.args:
                 _collect_method(spec, call.func, text_of(call.args[0]), found)
-    _collect_arguments(spec, found)
+    _collect_arguments(spec, every, found)
     for name in found.keys() - spec.fields.keys():
         texts = found.pop(name)
         for field in names(spec.fixed[name].tree) & spec.fields.keys():
@@ -81,18 +82,17 @@ def _collect_method(spec: Spec, method: ast.Attribute, text: str, found: Texts) 
         found.setdefault(name, set()).update((f"1{text}2", f"3{text}4"))
 
 
-def _collect_arguments(spec: Spec, found: Texts) -> None:
+def _collect_arguments(spec: Spec, every: list[Expression], found: Texts) -> None:
     """Add the texts that a module's parameter is compared with, for the fields that calls pass to it."""
     compared: dict[str, Texts] = {name: {} for name in spec.modules}
     for name, module in spec.modules.items():
         for expression in (*module.where.values(), *module.require, *leaves(module.body)):
             collect(expression.tree, module.parameters.keys() - spec.fields.keys(), compared[name])
-    for call in (call for expression in expressions(spec) for call in calls(expression.tree)):
-        texts = compared.get(callee(call))
-        if not texts:
-            continue
-        given = dict(zip(spec.modules[callee(call)].parameters, call.args, strict=False))
-        given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        for parameter, value in given.items():
-            if parameter in texts and isinstance(value, ast.Name) and value.id in spec.fields:
-                found.setdefault(value.id, set()).update(texts[parameter])
+    for call in (call for expression in every for call in calls(expression.tree)):
+        if texts := compared.get(callee(call)):
+            given = dict(zip(spec.modules[callee(call)].parameters, call.args, strict=False))
+            given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+            for parameter in texts.keys() & given.keys():
+                value = given[parameter]
+                if isinstance(value, ast.Name) and value.id in spec.fields:
+                    found.setdefault(value.id, set()).update(texts[parameter])

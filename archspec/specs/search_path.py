@@ -57,17 +57,14 @@ def is_own(library: SpecLibrary, model_type: str) -> bool:
 
 def _checked(origin: str, given: str) -> str:
     """Return a directory's path. Errors: :class:`ArchspecError` unless it is a directory with a spec."""
-    path = os.path.abspath(os.path.expanduser(given)) if given.strip() else ""
-    if not os.path.isdir(path):
-        help_ = "name an existing directory of spec files"
+    path, help_ = os.path.abspath(os.path.expanduser(given)), "name a directory with specs, files in .yaml"
+    if not given.strip() or not os.path.isdir(path):
         raise ArchspecError(f"{origin}: {given!r} is not a directory", help=help_)
     try:
         names = os.listdir(path)
     except OSError as error:
-        reason = error.strerror or error
-        raise ArchspecError(f"{origin} {given}: {reason}", help="name a readable directory") from None
+        raise ArchspecError(f"{origin} {given}: {error.strerror or error}", help=help_) from None
     if not any(name.endswith(".yaml") for name in names):
-        help_ = "specs are files that end in .yaml"
         raise ArchspecError(f"{origin} {given}: the directory lacks specs", help=help_)
     return path
 
@@ -75,7 +72,7 @@ def _checked(origin: str, given: str) -> str:
 def entry_points() -> list[str]:
     """Return the directories that installed packages have as entry points of `archspec.specs`, by name.
 
-    The value of an entry point is a package, or a module, in whose directory the specs are. It is not
+    The value of an entry point is a package, or a module of one, in whose directory the specs are. It is not
     imported. Errors: :class:`ArchspecError` for a missing one.
     """
     from importlib.metadata import entry_points as installed_entry_points

@@ -81,8 +81,7 @@ def _embedding(num_embeddings, embedding_dim, padding_idx=None):
 
 
 def _norm(shape: Shape, affine: Any, bias: Any = True) -> list[Leaf]:
-    leaves = [Leaf("weight", shape), *_if(bias, Leaf("bias", shape))]
-    return leaves if concrete(affine) else []
+    return _if(affine, Leaf("weight", shape), *_if(bias, Leaf("bias", shape)))
 
 
 def _batch_norm(num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
@@ -103,9 +102,8 @@ def _multihead_attention(
     _require_multiple(embed_dim, num_heads, "embed_dim")
     packed = all(size is None or concrete(size) == concrete(embed_dim) for size in (kdim, vdim))
     sizes = {
-        "q": embed_dim,
-        "k": embed_dim if kdim is None else kdim,
-        "v": embed_dim if vdim is None else vdim,
+        name: embed_dim if size is None else size
+        for name, size in zip("qkv", (None, kdim, vdim), strict=True)
     }
     projections = [Leaf(f"{name}_proj_weight", (embed_dim, size)) for name, size in sizes.items()]
     return [
@@ -137,10 +135,9 @@ def _recurrent(gates: int) -> Callable[..., list[Leaf]]:
         leaves: list[Leaf] = []
         for layer in range(concrete(num_layers)):
             entry = input_size if layer == 0 else state * len(directions)
-            for direction in directions:
-                leaves += _cell(f"_l{layer}{direction}", gates * hidden_size, entry, state, bias)
-                projection = Leaf(f"weight_hr_l{layer}{direction}", (proj_size, hidden_size))
-                leaves += _if(proj_size, projection)
+            for end in (f"_l{layer}{direction}" for direction in directions):
+                leaves += _cell(end, gates * hidden_size, entry, state, bias)
+                leaves += _if(proj_size, Leaf(f"weight_hr{end}", (proj_size, hidden_size)))
         return leaves
 
     return recurrent
@@ -220,9 +217,9 @@ def weight_norm(leaves: list[Leaf], name: str = "weight", dim: int | None = 0) -
 
     ``original0`` has the weight's shape with every axis but ``dim`` of size one.
     """
-    found = [leaf for leaf in leaves if leaf.name == name]
-    _require(len(found) == 1, f"the {name} to normalize is missing")
-    shape = found[0].shape
+    shapes = [leaf.shape for leaf in leaves if leaf.name == name]
+    _require(len(shapes) == 1, f"the {name} to normalize is missing")
+    [shape] = shapes
     axis = None if dim is None else range(len(shape))[dim]
     _require(axis is None or concrete(shape[axis]) > 0, f"{name} has 0 rows")
     length = () if axis is None else tuple(size if i == axis else 1 for i, size in enumerate(shape))
