@@ -126,7 +126,6 @@ class Exact:
         return value
 
     def length(self, value: Any) -> Any:
-        """Return the length of a list; None for any other value."""
         return len(value) if isinstance(value, list) else None
 
     def matching(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:

@@ -64,7 +64,6 @@ class Evaluator:
         return self.domain.truth(value, node, self)
 
     def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
-        """Return the value of an expression. Errors: :class:`EvaluationError`."""
         before = getattr(self, "expression", None)
         self.expression = expression
         try:
@@ -202,12 +201,10 @@ class Evaluator:
         return self.bounded(self.domain.mapped(node, local, self), node)
 
     def has_equal_turns(self, node: Comprehension) -> bool:
-        """Return True if all turns of a loop give the same value."""
         first = node.generators[0]
         return len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt)
 
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
-        """Bind the names of a loop to an item."""
         if isinstance(target, ast.Name):
             local[target.id] = item
             return

@@ -65,7 +65,6 @@ class EvaluationError(Exception):
         self.message, self.expression, self.node, self.help = message, expression, node, help_
 
     def problem(self, config: str = "") -> Problem:
-        """Return the error as a problem at its place; ``config`` is the name of the config."""
         message, place = self.message, self.expression.at(self.node)
         message = f"{config}: {message}" if config else message
         return Problem(message, place, self.expression.path, self.help)

@@ -149,7 +149,6 @@ class _Events:
         return found
 
     def tree(self, event: Any, depth: int = 0) -> Tree:
-        """Return the tree that starts with an event, consuming the events up to its end."""
         kind, start = type(event).__name__, event.start_mark.index
         if kind == "AliasEvent" or event.anchor:
             self.fail("anchors and aliases are not used in specs", event, "name a module or use `extends`")

@@ -113,7 +113,6 @@ def _is_inherited_and_holds(spec: Spec, expression: Expression) -> bool:
 
 
 def _paths(spec: Spec) -> Iterator[Problem]:
-    """Check the ties of modules, and the attributes that their paths begin with."""
     has_flag = "tie_word_embeddings" in {*spec.fields, *spec.fixed, *spec.attribute_map}
     for module in reached(spec):
         for tie in module.ties:
@@ -126,7 +125,6 @@ def _paths(spec: Spec) -> Iterator[Problem]:
 
 
 def _named_paths(module: Module) -> Iterator[tuple[str, Place, str]]:
-    """Yield the paths that a module names, with their places and keys."""
     for tie in module.ties:
         yield from ((path, tie.place, "alias" if tie.always else "tied") for path in (tie.target, tie.source))
     yield from ((name, next(iter(runs_of(runs))).place, "runs") for name, runs in module.runs.items())

@@ -32,13 +32,11 @@ class Context(NamedTuple):
     module: Module | None = None
 
     def known(self) -> list[str]:
-        """Return the parameters, local names and fields."""
         module, spec = self.module, self.spec
         local = [*module.parameters, *module.where, *AXES, *TRAINING, "layer_idx"] if module else []
         return [*local, *spec.fields, *spec.fixed, *spec.attribute_map]
 
     def knows(self, name: str) -> bool:
-        """Return True for a name that an expression here may use."""
         return name in EVERYWHERE or name in self.known()
 
 
@@ -150,7 +148,6 @@ def _faults(tree: ast.expr, context: Context) -> Found:
 
 
 def _bound(loop: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> list[ast.Name]:
-    """Return the nodes within a loop that are its variables."""
     targets = (node for generator in loop.generators for node in ast.walk(generator.target))
     turns = {node.id for node in targets if isinstance(node, ast.Name)}
     inside = {*ast.walk(loop)} - {*ast.walk(loop.generators[0].iter)}

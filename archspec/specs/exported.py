@@ -7,11 +7,9 @@ Layer types and activations: transformers/configuration_utils.py, transformers/a
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cache
 
-from archspec.specs.files import folder
+from archspec.specs.files import read_json
 from archspec.specs.library import shipped
 from archspec.typing_light import Any, NamedTuple
 
@@ -57,12 +55,12 @@ class ModelType(NamedTuple):
 
 @cache
 def exported() -> dict[str, ModelType]:
-    """Return every model type of transformers; nothing if the file is missing.
+    """Return every model type of transformers.
 
     >>> exported()["llama4"].classes["Llama4ForCausalLM"].reads, exported()["llama"].activations
     ('llama4_text', ('hidden_act',))
     """
-    return {name: _model_type(name, line) for name, line in _read(FILE).get("types", {}).items()}
+    return {name: _model_type(name, line) for name, line in read_json(FILE)["types"].items()}
 
 
 def _model_type(name: str, line: dict[str, Any]) -> ModelType:
@@ -77,7 +75,7 @@ def config_fields(model_type: str) -> dict[str, str]:
     ('float', 'any')
     """
     found = exported().get(model_type)
-    return {**_read(FILE).get("every", {}), **(found.fields if found else {})}
+    return {**read_json(FILE)["every"], **(found.fields if found else {})}
 
 
 def former_fields(model_type: str) -> dict[str, str]:
@@ -87,7 +85,7 @@ def former_fields(model_type: str) -> dict[str, str]:
     ('n_positions', True)
     """
     now, found = config_fields(model_type), dict[str, str]()
-    for group in _read("former_fields.json").get("groups", ()):
+    for group in read_json("former_fields.json")["groups"]:
         if group.get("with") in (None, *now):
             found |= group["fields"]
     if shipped().has(model_type):
@@ -104,13 +102,3 @@ def renamed(listed: Any) -> Any:
     if not isinstance(listed, list | tuple):
         return listed
     return [_RENAMED.get(item, item) if isinstance(item, str) else item for item in listed]
-
-
-@cache
-def _read(name: str) -> Any:
-    """Return the content of a file of the package; nothing if it is missing."""
-    path = os.path.join(folder(), name)
-    if not os.path.isfile(path):
-        return {}
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)

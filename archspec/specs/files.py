@@ -63,7 +63,6 @@ class Compiled:
         return self.alone or all(_checksum(path) == line[2] for path, line in self.index.items())
 
     def has(self, path: str) -> bool:
-        """Return True for a YAML file that is only here."""
         return self.alone and bool(self._line(path))
 
     def read(self, path: str) -> tuple[Source, Node | None]:

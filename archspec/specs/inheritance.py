@@ -46,7 +46,6 @@ def inherit(parent: Spec, spec: Spec) -> Spec:
 
 
 def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
-    """Return a module with some attributes renamed, also in the paths of its ties."""
 
     def path(text: str) -> str:
         return ".".join(attributes.get(part, part) for part in text.split("."))
@@ -152,7 +151,6 @@ def _fail(module: Module, call: Expression, message: str, help_: str) -> NoRetur
 
 
 def _is_layer(tree: ast.expr) -> bool:
-    """Return True for a call of one of torch's layers, frozen or not."""
     while isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):
         tree = tree.func.value
     return callee(tree) in LEAVES
@@ -164,7 +162,6 @@ def _is_built(part: Body | None) -> bool:
 
 
 def _used_names(module: Module) -> set[str]:
-    """Return the names that a module's attributes, conditions and ties read, through its local names."""
     turns = (tie.turns for tie in module.ties if tie.turns is not None)
     pending = [*module_expressions(module._replace(where={})), *turns]
     found: set[str] = set()

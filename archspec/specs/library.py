@@ -56,15 +56,12 @@ class Library:
 
     @property
     def folder(self) -> str:
-        """Return the first directory."""
         return self.folders[0]
 
     def model_types(self) -> list[str]:
-        """Return every model type that has a spec, sorted."""
         return sorted(spec_files(self.folders))
 
     def has(self, model_type: str) -> bool:
-        """Return True if a model type has a spec."""
         return bool(find_spec(model_type, self.folders)) or (self.widen() and self.has(model_type))
 
     def hidden(self, model_type: str) -> list[str]:
@@ -101,7 +98,6 @@ class Library:
         return self._read(path, (), {})
 
     def contractions(self) -> dict[str, Contraction]:
-        """Return the products that `ops:` may name."""
         from archspec.specs.module_parser import contractions
 
         if not self._contractions:
@@ -142,12 +138,10 @@ class Library:
         return found
 
     def catalogue(self) -> dict[str, tuple[str, ...]]:
-        """Return the architectures of each model type, the base model first."""
         found = self.entries()
         return {model_type: found[model_type].architectures for model_type in self.model_types()}
 
     def index(self) -> dict[str, list[str]]:
-        """Return the model types of each architecture."""
         if not self._index:
             self._entries = self.entries()
             for model_type in self.model_types():
@@ -156,7 +150,6 @@ class Library:
         return self._index
 
     def types_of(self, architecture: str) -> list[str]:
-        """Return the model types that have an architecture."""
         found = self.index().get(architecture, [])
         return self.types_of(architecture) if not found and self.widen() else found
 

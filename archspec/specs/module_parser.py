@@ -24,7 +24,6 @@ class ModuleParser:
         self.reader, self.home = reader, home
 
     def modules(self, mapping: Mapping, path: str) -> dict[str, Module]:
-        """Return the modules under `modules:` or `architectures:`, by name."""
         modules: dict[str, Module] = {}
         for key, node in mapping.items.items():
             place = mapping.keys[key]

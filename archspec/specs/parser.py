@@ -217,7 +217,6 @@ class _SpecParser:
         return tuple((name, condition) for name, condition in found if condition is not None)
 
     def data(self, node: Node) -> Any:
-        """Return a node as the plain data of a config."""
         if isinstance(node, Mapping):
             return {key: self.data(value) for key, value in node.items.items()}
         if isinstance(node, Sequence):

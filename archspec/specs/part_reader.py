@@ -15,7 +15,6 @@ class PartReader:
         self.problems: list[Problem] = []
 
     def problem(self, message: str, place: Place, path: str, help_: str) -> None:
-        """Add a problem to those of the file."""
         self.problems.append(Problem(message, place, path, help_))
 
     def expression(self, node: Node, path: str, skip: int = 0, help_: str = "") -> Expression | None:
@@ -30,7 +29,6 @@ class PartReader:
             return None
 
     def composed(self, text: str, place: Place, path: str) -> Expression | None:
-        """Return a composed text as an expression at a place; None after a problem."""
         return self.expression(Scalar(text, place, False, text), path)
 
     def expressions(self, parent: Mapping, key: str, path: str = "") -> tuple[Expression, ...]:
@@ -75,7 +73,6 @@ class PartReader:
         return self.scalar(parent.items[key]) if key in parent.items else ""
 
     def scalar(self, node: Node) -> str:
-        """Return the text of a scalar."""
         if isinstance(node, Scalar):
             return node.text
         self.problem("text is expected here", node.place, "", "write one line of text")

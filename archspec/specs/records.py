@@ -98,7 +98,6 @@ class Field(NamedTuple):
 
     @property
     def required(self) -> bool:
-        """True if a config has to give it."""
         return self.default is None
 
     @property
