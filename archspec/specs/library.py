@@ -14,16 +14,8 @@ from archspec.errors import (
     UnknownArchitectureError,
     did_you_mean,
 )
-from archspec.specs.files import (
-    CONTRACTIONS,
-    compiled,
-    find_file,
-    find_spec,
-    folder,
-    read,
-    shown_path,
-    spec_files,
-)
+from archspec.specs import files
+from archspec.specs.files import folder
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec, camel_case
 from archspec.typing_light import TYPE_CHECKING
@@ -59,14 +51,16 @@ class Library:
         return self.folders[0]
 
     def model_types(self) -> list[str]:
-        return sorted(spec_files(self.folders))
+        return sorted(files.spec_files(self.folders))
 
     def has(self, model_type: str) -> bool:
-        return bool(find_spec(model_type, self.folders)) or (self.widen() and self.has(model_type))
+        return bool(files.find_spec(model_type, self.folders)) or (self.widen() and self.has(model_type))
 
     def hidden(self, model_type: str) -> list[str]:
         """Return the files of a model type: the one that is used, then those that it hides."""
-        return [shown_path(path) for one in self.folders if (path := find_spec(model_type, [one]))]
+        return [
+            files.shown_path(path) for one in self.folders if (path := files.find_spec(model_type, [one]))
+        ]
 
     def widen(self) -> bool:
         """Add the directories that are searched last; return True if there are any."""
@@ -78,7 +72,7 @@ class Library:
 
     def files(self) -> dict[str, str]:
         """Return the path of each file, by model type or name of a shared part."""
-        return spec_files(_with_shared(self.folders))
+        return files.spec_files(_with_shared(self.folders))
 
     def load(self, model_type: str) -> Spec:
         """Return the spec of a model type.
@@ -90,7 +84,7 @@ class Library:
             if not self.has(model_type):
                 help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
                 raise UnknownArchitectureError(f"unknown model type {model_type!r}", help=help_)
-            self._specs[model_type] = self._read(find_spec(model_type, self.folders), (), self._parsed)
+            self._specs[model_type] = self._read(files.find_spec(model_type, self.folders), (), self._parsed)
         return self._specs[model_type]
 
     def load_file(self, path: str) -> Spec:
@@ -101,15 +95,15 @@ class Library:
         from archspec.specs.module_parser import contractions
 
         if not self._contractions:
-            name = CONTRACTIONS.removesuffix(".yaml")
-            self._contractions = contractions(*read(find_file(name, self.folders)))
+            name = files.CONTRACTIONS.removesuffix(".yaml")
+            self._contractions = contractions(*files.read(files.find_file(name, self.folders)))
         return self._contractions
 
     def costs(self, model_type: str) -> CostRecord:
         """Return the record of the costs of a model type's classes, from the directory of its spec."""
         from archspec.specs.index import CostRecord, recorded_costs
 
-        directory = os.path.dirname(find_spec(model_type, self.folders))
+        directory = os.path.dirname(files.find_spec(model_type, self.folders))
         if directory not in self._costs:
             self._costs[directory] = recorded_costs(os.path.join(directory, COSTS))
         return self._costs[directory].get(model_type, CostRecord())
@@ -122,8 +116,8 @@ class Library:
         """
         from archspec.specs.index import Entry, entry_of
 
-        is_compiled = not from_scratch and compiled().is_current()
-        index = compiled().index if is_compiled else {}
+        is_compiled = not from_scratch and files.compiled().is_current()
+        index = files.compiled().index if is_compiled else {}
         parsed: dict[str, Spec] = {}  # of the files as they are now
         found, self.unread = dict[str, Entry](), []
         for name, path in self.files().items():
@@ -158,7 +152,7 @@ class Library:
 
         Errors: :class:`UnknownArchitectureError` for a name of neither.
         """
-        is_type = find_spec(name, self.folders) or (not self.types_of(name) and self.has(name))
+        is_type = files.find_spec(name, self.folders) or (not self.types_of(name) and self.has(name))
         return (name, None) if is_type else (self.model_type_of(name), name)
 
     def model_type_of(self, architecture: str) -> str:
@@ -174,7 +168,7 @@ class Library:
             help_ = did_you_mean(architecture, [*self.index(), *self.model_types()]) or LIST_HELP
             missing = Problem(f"unknown architecture {architecture!r}", help=help_)
             raise UnknownArchitectureError([missing, *self.unread])
-        by_folder = ([name for name in types if find_spec(name, [one])] for one in self.folders)
+        by_folder = ([name for name in types if files.find_spec(name, [one])] for one in self.folders)
         candidates = next(filter(None, by_folder))
         found, lower = self._entries, architecture.lower()
         named = [name for name in candidates if lower.startswith(camel_case(name).lower())]
@@ -197,7 +191,7 @@ class Library:
             return self._read(found, inner, parsed)
 
         if path not in parsed:
-            source, document = read(path)
+            source, document = files.read(path)
             inner = (*trail, os.path.realpath(path))
             parsed[path] = parse_spec(source, load, self, document)
         return parsed[path]
@@ -209,7 +203,7 @@ class Library:
         own = os.path.abspath(path)
         every = [*_with_shared([home]), *_with_shared(self.folders)]
         others = (one for one in every if os.path.abspath(os.path.join(one, f"{name}.yaml")) != own)
-        found = find_file(name, others)
+        found = files.find_file(name, others)
         return self._find(name, path) if not found and self.widen() else found
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from archspec.errors import ArchspecError
 from archspec.specs import files, index
-from archspec.specs import library as specs_library
 from archspec.specs.library import Library, shipped
 from tools.release import compiled_specs, main
 
@@ -47,8 +46,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
 
 
 def use_compiled(compiled: files.Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (files, specs_library):
-        monkeypatch.setattr(module, "compiled", lambda: compiled)
+    monkeypatch.setattr(files, "compiled", lambda: compiled)
 
 
 def test_a_compiled_file_is_read_without_pyyaml(own: Library, monkeypatch: pytest.MonkeyPatch) -> None:
