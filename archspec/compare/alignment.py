@@ -144,7 +144,6 @@ def _kind(a: list[Tensor], b: list[Tensor], prefixes: tuple[str, str]) -> str:
 
 
 def _changes(pairs: list[_Pair], depth: int | None) -> list[Change]:
-    """Group pairs of one module with the same kind of change; repeated layers are one change."""
     groups: dict[tuple[str, ...], list[_Pair]] = {}
     for pair in pairs:
         module = pair.module

@@ -116,7 +116,6 @@ def _near(name: str, models: Sequence[Model]) -> str:
 
 
 def _quantity(name: str) -> str:
-    """Return the quantity of a name (`active`, `non-embedding`, `params`); an empty text for other names."""
     plain = name.replace("-", "_").replace(" ", "_")
     return next((full for full in QUANTITIES if plain in (full, full.removesuffix("_params"))), "")
 
@@ -167,7 +166,6 @@ IN_BYTES = ("bytes", *(name for name, cost in _COSTS.items() if cost.in_bytes)) 
 
 
 def _cost(name: str, calls: Calls) -> Column | None:
-    """Return the column of the weights' bytes or of a cost of the call; None for other names."""
     if name == "bytes":
         meaning = f"in {calls.dtype or 'the format of each config'}"
         return Column(
@@ -202,7 +200,6 @@ def _symbol(model: Model, fields: Sequence[str], of_decoder: Sequence[str], of_s
 
 
 def _field(model: Model, names: Sequence[str]) -> Found:
-    """Return the value of the first field that a config has, at the top or in one of its parts."""
     if (value := _value(model.scope, names)) is not None:
         return Found(value)
     found = dict(_within(model.scope, names, ""))
@@ -214,7 +211,6 @@ def _field(model: Model, names: Sequence[str]) -> Found:
 
 
 def _within(scope: Scope, names: Sequence[str], path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of fields in the parts of a config, with their paths."""
     for name, part in _parts(scope).items():
         value = _value(part, names)
         if value is not None:
@@ -224,7 +220,6 @@ def _within(scope: Scope, names: Sequence[str], path: str) -> Iterator[tuple[str
 
 
 def _has(scope: Scope, name: str) -> bool:
-    """Return True if a config or a part of it has a field; a dotted name is a field of a part."""
     first, _, rest = name.partition(".")
     parts = _parts(scope)
     if rest:
@@ -234,7 +229,6 @@ def _has(scope: Scope, name: str) -> bool:
 
 
 def _value(scope: Scope, names: Sequence[str]) -> Any:
-    """Return the value of the first field that the config has outside its parts."""
     for name in names:
         first, _, rest = name.partition(".")
         parts = _parts(scope)
@@ -248,7 +242,6 @@ def _value(scope: Scope, names: Sequence[str]) -> Any:
 
 
 def _parts(scope: Scope) -> dict[str, Scope]:
-    """Return the supported sub-configs of a config."""
     found = {}
     for field in scope.spec.fields.values():
         try:

@@ -119,9 +119,9 @@ class Diff(Report):
     @cached_property
     def forms(self) -> Forms:
         """The closed form of each change and of the whole; see :class:`archspec.compare.formulas.Forms`."""
-        from archspec.compare.formulas import forms_or_reason  # numbers do not need SymPy
+        from archspec.compare.formulas import forms  # numbers do not need SymPy
 
-        return forms_or_reason(self.alignment)
+        return forms(self.alignment)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the changes, each with its closed form in Python's syntax."""

@@ -31,10 +31,20 @@ class Forms(NamedTuple):
 
 
 def forms(found: Alignment) -> Forms:
-    """Return the closed forms of a diff, each evaluated and compared with its exact number.
+    """Return the closed forms of a diff, or the reason why they are missing.
 
-    Errors: :class:`FormulaError` if a model lacks a closed form.
+    Each is evaluated and compared with its exact number.
     """
+    try:
+        if found.changes:
+            return _forms(found)
+        missing = ""
+    except ArchspecError as error:
+        missing = str(error)
+    return Forms((None,) * len(found.changes), None, {}, missing)
+
+
+def _forms(found: Alignment) -> Forms:
     labelled = zip(found[:2], found.prefixes, "AB", strict=True)
     sides = [_Side(model.formula, prefix, label) for model, prefix, label in labelled]
     sides[0].alias(sides[1])
@@ -52,22 +62,12 @@ def forms(found: Alignment) -> Forms:
     return Forms(tuple(changes), total, {name: values[name] for name in sorted(values)})
 
 
-def forms_or_reason(found: Alignment) -> Forms:
-    """Return the closed forms, or the reason why they are missing."""
-    none = Forms((None,) * len(found.changes), None, {})
-    try:
-        return forms(found) if found.changes else none
-    except ArchspecError as error:
-        return none._replace(missing=str(error))
-
-
 def as_python(expr: Any) -> str:
     """An expression in Python's syntax over field names.
 
     >>> as_python(sympy.Symbol("hidden_size") ** 2 + sympy.Symbol("hidden_size"))
     'hidden_size**2 + hidden_size'
     """
-    prints = CodePrinter("python")
     prints = CodePrinter("python")
     terms = sort_terms(sympy.Add.make_args(sympy.expand(expr)))
     text = prints.print_sum(sorted(terms, key=lambda term: bool(term.could_extract_minus_sign())))

@@ -110,7 +110,6 @@ class ModelTable(Report):
         return len(self.rows)
 
     def _table(self, heads: Sequence[str]) -> Table:
-        """Return the cells below some headings; columns of names are aligned to the left."""
         texts = {name for row in self.rows for name, value in row.items() if isinstance(value, str)}
         names = zip(self.columns, heads, strict=True)
         titles = (head if name in texts else f">{head}" for name, head in names)
@@ -181,7 +180,6 @@ def _check_used(columns: set[str], calls: Calls) -> None:
 
 
 def _call_notes(model: Model, found: Mapping[str, Found], calls: Calls) -> Iterator[str]:
-    """Yield notes on the call of a model whose costs are shown: its length, and FLOPs of eager code."""
     shown = [name for name in OF_CALL if name in found and found[name].value is not None]
     if not shown:
         return

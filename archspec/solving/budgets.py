@@ -165,7 +165,6 @@ def exact_size(model: Model, quantity: str, dtype: str | None, lengths: Mapping[
 
 
 def _whole(text: str | float, name: str, example: str) -> int:
-    """Parse a number that may exceed 64 bits."""
     number = number_of(str(text)) or 0
     if not 0 < number < 10**40:
         raise SweepError(f"{text} is not a number of {name}", help=f"write {example}")

@@ -120,7 +120,6 @@ def grid_of(
 
 
 def _rising(one: Axis) -> Axis:
-    """An axis whose range rises, so that sizes rise along it."""
     falls = isinstance(one.values, range) and one.values.step < 0
     return one._replace(values=one.values[::-1]) if falls else one
 
@@ -159,7 +158,6 @@ def _is_size(value: Any) -> bool:
 
 
 def _own(request: Request, name: str) -> Any:
-    """The config's value of a field."""
     chosen = choose(request.config, request.architecture, request.library)
     spec = request.library.load(chosen.model_type)
     check_overrides(spec, {name: 1}, chosen.config)

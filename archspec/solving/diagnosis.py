@@ -23,7 +23,6 @@ class Diagnosis(NamedTuple):
     conditions: Mapping[str, str]
 
     def _without_each(self, bounds: Sequence[Goal]) -> Iterator[tuple[str, Found]]:
-        """Yield each constraint that can be dropped, with the nearest config without it."""
         goals = self.plan.goals
         has_target = any(goal.target is not None for goal in goals)
         for name in self.conditions:

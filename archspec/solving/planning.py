@@ -66,7 +66,6 @@ def plan_around(request: Request, goal: Goal, experts: bool) -> Planned:
 
 
 def _weight(part: Part, request: Request, goal: Goal) -> int:
-    """A part's share of the size, by how the size grows with it: a class may read other parts only."""
     size = request._replace(config=_without_layer_lists(request.config, part)[0]).size(goal.quantity)
     if (own := size({})) is None:
         return part.own(part.width) ** 2 * part.own(part.depths[0])
@@ -155,7 +154,6 @@ class _Planner:
         return {heads: own // shared for heads, own, shared in pairs if own % shared == 0 and shared >= FEW}
 
     def _head_step(self, heads: str) -> int:
-        """The number that heads are a multiple of, so that key-value heads have equally many."""
         own = [self.part.own(one) for other, one in self.part.key_value_pairs if other == heads]
         shared = {name for name, role in roles().items() if role == "key-value heads"}
         given = [value for name, value in self.fixed.items() if name.rpartition(".")[2] in shared and value]
@@ -270,7 +268,6 @@ class _Planner:
 
 
 def _inner_step(own: int) -> int:
-    """The step of a feed-forward width: 256, 128 or 64 if the config's value is a multiple, else 1."""
     return usual_step(own, [step for step in (256, 128, 64) if own >= 8 * step])
 
 

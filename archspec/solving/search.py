@@ -202,7 +202,6 @@ class _Search:
                 self._prune()
 
     def _prune(self) -> None:
-        """Keep the best points only, sorted."""
         best = sorted(self.held.items(), key=lambda item: item[1][0])[: self.ranking.most]
         self.held = dict(best)
         if len(best) == self.ranking.most:

@@ -124,13 +124,12 @@ def linked_widths(scope: Scope, part: Part) -> list[str]:
 
 
 def _scopes(scope: Scope, prefix: str) -> Iterator[tuple[Scope, str]]:
-    """A config and its sub-configs, each with its path."""
     yield scope, prefix
     for name in scope.spec.fields:
         try:
             value = scope.get(name)
             inner = value.scope if isinstance(value, SubConfig) else None
-        except ArchspecError:  # reported where the config is built
+        except ArchspecError:  # reported when the config is built
             continue
         if inner is not None:
             yield from _scopes(inner, f"{prefix}{name}.")

@@ -168,7 +168,6 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
 
 
 def _given(scope: Scope) -> dict[str, Any]:
-    """Return the fields that the config states, under the names that it uses."""
     rest = {name: value for name, value in scope.raw.items() if name not in ("architectures", "model_type")}
     return {scope.given.get(name, name): value for name, value in rest.items()}
 
