@@ -155,7 +155,8 @@ def progress(doing: str) -> Iterator[Callable[..., None]]:
 
 
 def number(value: int) -> str:
-    """
+    """Return a number with thousands separators.
+
     >>> number(109482240)
     '109,482,240'
     """
@@ -163,7 +164,8 @@ def number(value: int) -> str:
 
 
 def signed(value: int) -> str:
-    """
+    """Return a number with its sign and thousands separators.
+
     >>> signed(-590592), signed(1536), signed(0)
     ('-590,592', '+1,536', '0')
     """

@@ -31,6 +31,8 @@ else:
             return super().__new__(cls, name, bases, body | getters | own)
 
     class NamedTuple(tuple, metaclass=_Record):
+        """The base of records, like that of typing."""
+
         def __new__(cls, *values, **named):
             if named:
                 given = dict(zip(reversed(cls._fields), reversed(cls._defaults), strict=False)) | named

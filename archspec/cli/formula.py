@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MOST_DROPPED = 6  # terms that a note on dropped terms shows
 
 
-def formula(args: Values) -> int:
+def formula(args: Values) -> int:  # noqa: PLR0912 - one for each arrangement
     """Print the formula in the format and arrangement that the options choose."""
     _check_options(args)
     layout, form = _layout(args), _chosen_formula(args)

@@ -201,7 +201,7 @@ class Diff(Report):
 
 
 @takes("diff")
-def diff(
+def diff(  # noqa: PLR0913 - the options of the verb
     a: Source,
     b: Source,
     *,

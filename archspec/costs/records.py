@@ -244,6 +244,7 @@ def routed_share(flops: Any, routed: Routed | None) -> Any:
 
 
 def is_checkpointed(node: Node) -> bool:
+    """Return True if checkpointing recomputes a module."""
     return any(saved.name == _CHECKPOINT for saved in node.saves)
 
 

@@ -54,7 +54,7 @@ class TrainingStep:
     """
 
     @checked
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the options of the verb
         self,
         scope: Scope,
         architecture: str,

@@ -168,20 +168,22 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
     kind, outside = type(node), "is not part of the spec language"
     if kind in _ALWAYS:
         return None
-    if not isinstance(node, _SOME):
-        return f"{_NAMES.get(kind, kind.__name__)} {outside}", _HELP
+    foreign = f"{_NAMES.get(kind, kind.__name__)} {outside}" if not isinstance(node, _SOME) else ""
     if isinstance(node, ast.UnaryOp | ast.BinOp) and type(node.op) not in _ALWAYS:
-        return f"the operator {type(node.op).__name__} {outside}", _HELP
+        foreign = f"the operator {type(node.op).__name__} {outside}"
+    if foreign:
+        return foreign, _HELP
     if isinstance(node, ast.Constant):
-        if not isinstance(node.value, int | float | str | bool | None):
-            return f"{node.value!r} {outside}", _HELP
-        if isinstance(node.value, str) and not is_unicode(node.value):
-            return f"{node.value!r} is not Unicode text", UNICODE_HELP
+        is_constant = isinstance(node.value, int | float | str | bool | None)
+        if is_constant and not (isinstance(node.value, str) and not is_unicode(node.value)):
+            return None
+        what = (f"{node.value!r} is not Unicode text", UNICODE_HELP)
+        return what if is_constant else (f"{node.value!r} {outside}", _HELP)
     name = getattr(node, "id", getattr(node, "attr", ""))
-    if name in _CONSTANTS and isinstance(node, ast.Name):
-        return f"{name} is not Python", f"write {_CONSTANTS[name]}"
     if name.startswith("__"):
         return f"{name} {outside}", _HELP
+    if name in _CONSTANTS and isinstance(node, ast.Name):
+        return f"{name} is not Python", f"write {_CONSTANTS[name]}"
     is_method = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _METHODS
     if isinstance(node, ast.Call) and not is_method and not isinstance(node.func, ast.Name):
         return "only names can be called", _HELP

@@ -101,6 +101,7 @@ def has_negative(tree: ast.expr) -> bool:
 
 
 def frozen(value: Any) -> Any:
+    """Return a tuple as a list."""
     return list(value) if isinstance(value, tuple) else value
 
 

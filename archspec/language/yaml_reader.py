@@ -40,11 +40,15 @@ class Scalar(NamedTuple):
 
 
 class Sequence(NamedTuple):
+    """A YAML sequence."""
+
     items: list[Node]
     place: Place
 
 
 class Mapping(NamedTuple):
+    """A YAML mapping, with the places of its keys."""
+
     items: dict[str, Node]
     keys: dict[str, Place]
     place: Place

@@ -177,7 +177,7 @@ def _dtype_notes(self: Any, dtype: str | None) -> list[str]:
 
 
 @takes("training")
-def training(
+def training(  # noqa: PLR0913, PLR0917 - the options of the verb
     self: Any,
     batch: int = 1,
     tokens: int | None = None,

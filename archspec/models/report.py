@@ -64,8 +64,9 @@ def fact(
     keys: Mapping[str, str] | None = None,
     optional: bool = False,
 ) -> Any:
-    """Declare a fact of a record: ``flops: int = fact("FLOPs of one call", title="FLOPs")``.
+    """Declare a fact of a record.
 
+    For example ``flops: int = fact("FLOPs of one call", title="FLOPs")``.
     ``read`` takes the record, or what stands for it, and returns the value; without it the value is an
     attribute or a key of that. ``title`` labels the value in the text; ``text`` formats it, given the
     value and the report.

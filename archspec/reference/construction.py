@@ -30,6 +30,7 @@ class Row(NamedTuple):
 
 
 def spec_rows(tensors: list[Tensor]) -> list[Row]:
+    """Return the rows of a spec's tensors."""
     return [Row(t.name, t.shape, t.kind, t.trainable, t.tied_to, t.embedding) for t in tensors]
 
 

@@ -97,6 +97,7 @@ def _cast(model: Any) -> None:
 
 
 def configs_in(config: Any) -> Iterator[Any]:
+    """Yield a config and its sub-configs."""
     from transformers import PreTrainedConfig
 
     yield config
@@ -195,6 +196,7 @@ def settle(model: Any, call: Call) -> None:
 
 
 def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the inputs of a call on the meta device; ``given`` replaces some of them."""
     import torch
 
     def ids(*lengths: int) -> Any:

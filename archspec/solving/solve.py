@@ -47,7 +47,7 @@ ASTRAY = Fraction(1, 2)  # the largest miss of a config whose fields the user di
 
 
 @takes("solve")
-def solve(
+def solve(  # noqa: PLR0913 - the options of the verb
     config: Source,
     free: str | Sequence[str] = (),
     *,

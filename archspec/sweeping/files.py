@@ -108,7 +108,8 @@ def write_lines(rows: Batches, file: IO[str]) -> int:
 
 
 def _safe_text(text: str) -> str:
-    """
+    """Quote a text that a spreadsheet would read as a formula.
+
     >>> _safe_text("=1+1"), _safe_text("gelu"), _safe_text(" \\n=1+1")
     ("'=1+1", 'gelu', "' \\n=1+1")
     """

@@ -247,7 +247,7 @@ class Sweep(Report):
 
 
 @takes("sweep")
-def sweep(
+def sweep(  # noqa: PLR0913 - the options of the verb
     config: Source,
     set: Mapping[str, Any] | Sequence[str],
     *,

@@ -119,6 +119,7 @@ def below(places: list[int], size: int, length: Number, exact: bool) -> Any:
 
 
 def signature(module: Node, kept: dict[int, Any]) -> Any:
+    """Return a value that is equal for modules with the same tensors and costs."""
     if id(module) not in kept:
         sizes = tuple((t.name, key(t.shape), t.kind, key(t.trainable)) for t in module.tensors)
         children = tuple((name, signature(child, kept)) for name, child in module.children.items())

@@ -93,6 +93,7 @@ class Relation(NamedTuple):
 
 
 def has_index(axes: frozenset[Any]) -> bool:
+    """Return True if the index of a loop is among the axes."""
     return any(isinstance(axis, sympy.Dummy) for axis in axes)
 
 

@@ -279,6 +279,7 @@ class Formal(Exact):
 
 @lru_cache(maxsize=SEEN)
 def text_of(node: ast.expr) -> str:
+    """Return the source of an expression."""
     return ast.unparse(node)
 
 

@@ -219,6 +219,7 @@ def fixed(value: Any) -> Any:
 
 
 def numbers_in(value: Any) -> list[Number]:
+    """Return the symbolic numbers in a value."""
     if isinstance(value, Number):
         return [value]
     return [n for item in value for n in numbers_in(item)] if isinstance(value, list | tuple) else []
@@ -232,6 +233,7 @@ def bare(value: Any) -> Any:
 
 
 def guards_of(values: Any) -> frozenset[Any]:
+    """Return the guards of all symbolic numbers in some values."""
     return NONE.union(*(value.guards for value in values if type(value) is Number))
 
 

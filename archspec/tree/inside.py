@@ -161,7 +161,7 @@ class Inside(Evaluator):
 
 
 def _frozen_norms(module: Node) -> Node:
-    """transformers' replace_batch_norm: each BatchNorm2d becomes a FrozenBatchNorm2d of its size."""
+    """Replace each BatchNorm2d by a FrozenBatchNorm2d, like transformers' replace_batch_norm."""
     other = module.copy()
     if module.leaf and module.cls == "BatchNorm2d":
         other.cls = other.layer = "FrozenBatchNorm2d"

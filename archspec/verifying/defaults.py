@@ -105,7 +105,7 @@ def _zeros(scope: Scope) -> Iterator[Difference]:
             ours = Scope(spec, raw).get(name)
         except (ArchspecError, Refused, Unavailable):
             continue
-        if type(theirs) is int and theirs != 0 and ours != theirs:
+        if type(theirs) is int and theirs not in (0, ours):
             places = _places(scope, name)
             yield _difference("default", f"{name} for 0", _shown(theirs), _shown(ours), places)
 

@@ -24,6 +24,7 @@ _WIDEST, _DEEPEST, _LONGEST, _LOWEST = 200, 6, 12, -200
 
 
 def is_deep(name: str) -> bool:
+    """Return True if a field with this name counts layers."""
     return any(part in name for part in DEEP)
 
 

@@ -60,7 +60,7 @@ class Drawing:
         except ArchspecError:
             return None
 
-    def draw(self, field: Field, default: Any, raw: Config) -> Any:
+    def draw(self, field: Field, default: Any, raw: Config) -> Any:  # noqa: PLR0911 - one for each kind of value
         """A value of the field's type, or ... to leave it out."""
         kinds, texts, chance = kinds_of(field), self.strings.get(field.name, []), self.random.random()
         others = kinds - {"None"}
