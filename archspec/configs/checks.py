@@ -10,7 +10,17 @@ from archspec.configs.origin import Origin
 from archspec.errors import ConfigError, Problem, did_you_mean
 from archspec.language.domain import Exact
 from archspec.language.expression import SEEN, Expression, calls
-from archspec.language.values import MAX_INT, describe, fits, has_negative, here, kind_of, numbers, shown
+from archspec.language.values import (
+    MAX_INT,
+    describe,
+    fits,
+    has_negative,
+    here,
+    kind_of,
+    names_of,
+    numbers,
+    shown,
+)
 from archspec.specs.exported import ACTIVATIONS, ALLOWED, renamed
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NamedTuple
@@ -66,8 +76,8 @@ def value_fault(field: Field, kinds: Iterable[str], value: Any) -> str:
     if field.only_costs:
         return ""
     if not fits(value, kinds):
-        expected = " or ".join(kind.replace("None", "null") for kind in kinds)
-        return f"{shown(value) if isinstance(value, list) else describe(value)} is not {expected}"
+        found = shown(value) if isinstance(value, list) else describe(value)
+        return f"{found} is not {names_of(kinds)}"
     for number in numbers(value):
         if not -MAX_INT <= number <= MAX_INT:
             return "NaN is not a number" if number != number else "the number is beyond 64 bits"

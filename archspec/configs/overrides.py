@@ -10,7 +10,7 @@ from archspec.configs.json_text import nesting, unique_keys
 from archspec.configs.origin import Origin, RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Place, Source, did_you_mean
-from archspec.language.values import describe, fits, union
+from archspec.language.values import describe, fits, names_of, union
 from archspec.specs.exported import config_fields, former_fields
 from archspec.specs.records import Spec
 from archspec.typing_light import Any, NoReturn
@@ -264,7 +264,7 @@ def _fault(scope: Scope, names: list[str], effect: str, path: str) -> tuple[str,
     if effect in ("costs", "idle"):
         kind = _field_kinds(scope).get(names[0] if effect == "idle" else name, "any")
         value = scope.raw.get(name)
-        message = f"{describe(value)} is not {kind.replace('None', 'null').replace(' | ', ' or ')}"
+        message = f"{describe(value)} is not {names_of(kind.split(' | '))}"
         return None if fits(value, union(kind)) else (message, "transformers refuses it, too")
     if effect == "unknown":
         near = did_you_mean(name, [*spec.fields, *spec.attribute_map, *_ALWAYS, *_field_kinds(scope)])

@@ -188,7 +188,7 @@ class Scope(Evaluator):
         own = self.given.get(name, name) == field  # transformers reads other names last
         value = self.raw.get(name, absent) if own else None if field in self.nulls else absent
         if isinstance(value, bool) and type(here(absent)) is int:
-            self.refuse(name, f"{describe(value)} is not int or null", "true and false are not numbers")
+            self.refuse(name, f"{describe(value)} is not an int or null", "true and false are not numbers")
         return value
 
     def get(self, name: str) -> Any:

@@ -130,3 +130,14 @@ def describe(value: Any) -> str:
         return f"a {_NAMES.get(name, name.lower())}"
     text = "too large" if name == "int" and value.bit_length() >= 4_096 else repr(value)
     return f"the {'text' if name == 'str' else 'number'} {_cut(text)}"
+
+
+def names_of(kinds: Iterable[str]) -> str:
+    """Return kinds of values as a phrase.
+
+    >>> names_of(["int", "None"]), names_of(["list[str]"])
+    ('an int or null', 'a list[str]')
+    """
+    articles = {"None": "", "any": "", "layers": "", "int": "an "}
+    named = ((articles.get(kind.partition("[")[0], "a "), kind.replace("None", "null")) for kind in kinds)
+    return " or ".join(article + name for article, name in named)

@@ -44,7 +44,7 @@ def test_unknown_names_and_types_are_refused() -> None:
     for model_type in TYPES:
         with pytest.raises(archspec.ArchspecError, match=f"a config of {model_type} has no field droput"):
             archspec.load(model_type, set={"droput": 0.1})
-    with pytest.raises(archspec.ArchspecError, match=r"layer_norm_epsilon: the text 'x' is not float"):
+    with pytest.raises(archspec.ArchspecError, match=r"layer_norm_epsilon: the text 'x' is not a float"):
         archspec.load("gpt2", set={"layer_norm_epsilon": "x"})
 
 

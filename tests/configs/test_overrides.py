@@ -90,7 +90,7 @@ def test_overrides_inside_sub_configs() -> None:
         ({"hidden_size.x": 4}, "hidden_size.x: hidden_size is 8, not a sub-config"),
         ({"hidden_size.x": 4}, "set hidden_size as a whole"),
         ({"text_config.x": 4}, "text_config.x: a config of llama has no field text_config"),
-        ({"hidden_size": "wide"}, "override:1:1: hidden_size: the text 'wide' is not int"),
+        ({"hidden_size": "wide"}, "override:1:1: hidden_size: the text 'wide' is not an int"),
         ({"hidden_size": "wide"}, "    hidden_size=wide"),
         ({"num_hidden_layers": -2}, "override:1:1: num_hidden_layers: -2 is negative"),
         ({"num_hidden_layers": -2}, "    num_hidden_layers=-2"),

@@ -99,7 +99,7 @@ def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
     hub.hf_hub_download = download  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    expected = "org/tiny/config.json:1:43: hidden_size: the text '8' is not int"
+    expected = "org/tiny/config.json:1:43: hidden_size: the text '8' is not an int"
     assert message("org/tiny").splitlines()[0] == expected
     expected = "org/large: there is no such file or folder, and the hub does not give org/large: "
     expected += "the cache has no such config, and the hub cannot be reached"

@@ -38,11 +38,11 @@ NULLS = "num_hidden_layers: is null, but n_layer, the same field, is 3"
     ("model_type", "raw", "message"),
     [
         ("gpt2", {"n_layer": 3, "num_hidden_layers": None}, NULLS),
-        ("gpt2", {"n_layer": None, "num_hidden_layers": 3}, "n_layer: null is not int"),
+        ("gpt2", {"n_layer": None, "num_hidden_layers": 3}, "n_layer: null is not an int"),
         ("dbrx", DBRX, "transformers requires"),  # DBRX's own name is read as it is given
         ("falcon_mamba", {"layer_types": ["linear_attention"]}, COMPUTED),
         ("recurrent_gemma", {"layer_types": None}, COMPUTED),  # under its other name
-        ("seed_oss", {"num_key_value_heads": True}, "num_key_value_heads: true is not int or null"),
+        ("seed_oss", {"num_key_value_heads": True}, "num_key_value_heads: true is not an int or null"),
     ],
 )
 def test_refused_values(model_type: str, raw: dict[str, Any], message: str) -> None:

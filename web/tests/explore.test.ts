@@ -107,7 +107,7 @@ flow("a pasted config is counted, or refused with line and caret", async (page) 
   await text.fill('{"model_type": "bert",\n "hidden_size": "wide"}');
   const alert = page.getByRole("alert").filter({ hasText: "line 2, column 2" });
   assert.match((await alert.locator("pre").textContent()) ?? "", /^ "hidden_size": "wide"}\n \^{13}$/);
-  assert.match((await alert.textContent()) ?? "", /the text 'wide' is not int/);
+  assert.match((await alert.textContent()) ?? "", /the text 'wide' is not an int/);
   await text.fill('{"model_type": "bert",\n "hidden_size": }');
   await page.getByRole("alert").filter({ hasText: "not JSON" }).waitFor();
 });
