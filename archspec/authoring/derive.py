@@ -128,7 +128,9 @@ def derive(
             except SpecError as error:
                 refusal = error
     for outcome in outcomes:
-        drafts[0].told(outcome.architecture, outcome.verdict, outcome.compared, counts[outcome.architecture])
+        drafts[0].record_verdict(
+            outcome.architecture, outcome.verdict, outcome.compared, counts[outcome.architecture]
+        )
     if target.own and any(outcome.verdict == "wrong" for outcome in outcomes):
         drafts[0].refuse()
     found = Derived(drafts, outcomes, refusal)

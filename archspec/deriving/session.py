@@ -54,7 +54,7 @@ class Draft:
         lines.insert(lines.index(f"model_type: {self.model_type}") + 1, f"refuse: {_WRONG}")
         self.text = "\n".join(lines)
 
-    def told(self, architecture: str, verdict: str, compared: int, params: int | None) -> None:
+    def record_verdict(self, architecture: str, verdict: str, compared: int, params: int | None) -> None:
         """Says in the draft how a class did under verify, and what it counts at the default config."""
         mark = f"  {architecture}"
         lines = self.text.split("\n")

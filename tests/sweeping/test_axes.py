@@ -112,7 +112,7 @@ SET, RANGE = "--set hidden_size=64", "--set hidden_size=64:128:64"
         (f"{SET} --out rows.txt", "unknown format '.txt'"),
         (f"{SET} --out /nowhere/rows.csv", "No such file or directory"),
         (f"{SET} --csv-safe", "--csv-safe has no effect without"),
-        (f"{SET} --sql oracle", "argument --sql: invalid choice: 'oracle'"),
+        (f"{SET} --sql mysql", "argument --sql: invalid choice: 'mysql'"),
         (f"{SET} --table t", "--table has no effect without --sql"),
         (f"{SET} --log x", "--log has no effect without --plot"),
         (f"{SET} --plot x.gif", "unknown picture format '.gif'"),

@@ -1,0 +1,71 @@
+"""Text is in plain English: no phrase of a list of phrases that readers stumble over."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SUFFIXES = {".py", ".md", ".yaml", ".yml", ".ts", ".tsx", ".html", ".toml"}
+# drafts of specs are rewritten as a whole later; coverage.md quotes messages of transformers
+EXCLUDED = (
+    "archspec/deriving",
+    "tests/deriving",
+    "docs/examples",
+    "docs/coverage.md",
+    "web/node_modules",
+    "web/dist",
+)
+PHRASES = {
+    "is no X": r"(?<![Tt]here )\b(?:is|are) no(?:ne\b| (?!longer\b))",
+    "where it": r"\b[Ww]here (?:there|it|they|nothing)\b",
+    "docstring with What or Whether": r'"""(?:What|Whether) ',
+    "told": r"\b(?:told|tells)\b",
+    "stands": r"\bstands?\b(?![- ]ins?\b)(?! for\b)(?!alone)",
+    "of its own": r"\bof (?:its|one's|your|their|our) own\b",
+    "beside": r"\bbesides?\b",
+    "held to": r"\bheld to\b",
+    "alike": r"\balike\b",
+    "is said": r"\b(?:is|are|be|was) said\b",
+    "anew": r"\banew\b",
+    "shared out": r"\bshared out\b",
+    "comes to": r"\bcomes? to\b",
+    "but for": r"\bbut for\b",
+    "archaic": r"\b(?:thereof|therein|lest|as ever|in its turn|in their turn|such as it is)\b",
+    "oracle": r"\boracle\b",
+}
+
+
+def _files() -> list[Path]:
+    folders = ("archspec", "tests", "tools", "benchmarks", "docs", "formulas", "web", ".github")
+    found = [path for name in folders for path in (ROOT / name).rglob("*") if path.suffix in SUFFIXES]
+    names = {path.relative_to(ROOT).as_posix(): path for path in [*found, *ROOT.glob("*.md")]}
+    return [
+        path
+        for name, path in sorted(names.items())
+        if not name.startswith(EXCLUDED) and path != Path(__file__)
+    ]
+
+
+def hits(text: str, phrase: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if re.search(PHRASES[phrase], line)]
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_no_text_has_the_phrase(phrase: str) -> None:
+    found = {path: hits(path.read_text(encoding="utf-8"), phrase) for path in _files()}
+    wrong = [f"{path.relative_to(ROOT)}: {line}" for path, lines in found.items() for line in lines]
+    assert wrong == []
+
+
+def test_the_patterns_find_their_phrases() -> None:
+    text = """
+        \"\"\"What a call keeps.\"\"\"
+        this is no config, where it stands beside a model of its own
+        it is said that both come to the same, held to nothing but for one, alike and anew
+        the oracle tells lest it be shared out
+    """
+    assert all(hits(text, phrase) for phrase in PHRASES)
+    assert not any(hits("there is no spec; the field has no effect", phrase) for phrase in PHRASES)
