@@ -25,7 +25,7 @@ PHRASES = {
     "told": r"\b(?:told|tells)\b",
     "stands": r"\bstands?\b(?![- ]ins?\b)(?! for\b)(?!alone)",
     "of its own": r"\bof (?:its|one's|your|their|our) own\b",
-    "beside": r"\bbesides?\b",
+    "beside": r"(?<!--)\bbesides?\b",  # an option of the previews had this name
     "held to": r"\bheld to\b",
     "alike": r"\balike\b",
     "is said": r"\b(?:is|are|be|was) said\b",
