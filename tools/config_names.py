@@ -100,7 +100,7 @@ def faults(model_type: str) -> Iterator[Fault]:
     spec, cls = shipped().load(model_type), config_class(model_type)
     if model_type in UNTYPED:
         return
-    base = set(config_differences(spec, {}))
+    base = config_differences(spec, {})
     before = read_by_transformers(spec, {})
     known = {*spec.fields, *spec.attribute_map, *spec.readonly}
     parts = set(getattr(cls, "sub_configs_defaults", {}))

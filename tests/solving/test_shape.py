@@ -34,7 +34,7 @@ def test_an_unknown_role_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notation.yaml"
     path.write_text("V: {latex: V, role: words, fields: [vocab_size]}\n")
     with pytest.raises(SpecError, match="unknown role 'words'") as refusal:
-        notation.read(str(path))
+        notation.entries(str(path))
     assert "choose width, embedding width" in str(refusal.value)
 
 

@@ -205,7 +205,7 @@ flow(
   "the size for a compute budget",
   async (page) => {
     await page.getByRole("combobox", { name: "budget" }).selectOption("memory");
-    await page.getByText("or of as many as the model has positions for where those are fewer").waitFor();
+    await page.getByText("or of the model's maximum if smaller").waitFor();
     await page.getByRole("combobox", { name: "budget" }).selectOption("compute");
     await page.getByLabel("size", { exact: true }).fill("1e21");
     await page.getByLabel("size", { exact: true }).press("Enter");
