@@ -1,7 +1,7 @@
-"""Two tiers: tests marked `reference` need torch and transformers; all others run without either.
+"""Tiers: tests marked `reference` need torch and transformers; all others run without either.
 
-`-m "not reference"` is the fast tier. In it torch and transformers cannot be imported, installed or not: a
-test that needs them and does not say so fails on every machine.
+With `-m "not reference"`, torch and transformers cannot be imported, installed or not: a test that needs them
+and does not say so fails on every machine. The fast tier also leaves out the tests in thorough.txt.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from archspec.tree.tensors import tensors
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # marker -> a program that the test needs and pip does not install
+THOROUGH = Path(__file__).parent / "thorough.txt"
 PROGRAMS = {"latex": "pdflatex", "spark": "java", "zsh": "zsh", "fish": "fish"}
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("deep", deadline=None, max_examples=5000)  # --hypothesis-profile=deep
@@ -49,6 +50,13 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.meta_path.insert(0, WithoutReference())
     else:
         stand_in()  # before any test imports transformers, which looks for packages once
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    thorough = set(THOROUGH.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid.partition("[")[0] in thorough:
+            item.add_marker("thorough")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -153,6 +153,12 @@ def test_tests_mirror_the_rooms() -> None:
     assert set(order()) <= folders | modules | tried
 
 
+def test_thorough_tests_exist() -> None:
+    for line in (TESTS / "thorough.txt").read_text(encoding="utf-8").splitlines()[1:]:
+        path, _, name = line.partition("::")
+        assert f"def {name.rpartition('.')[2]}(" in (ROOT / path).read_text(encoding="utf-8"), line
+
+
 def test_no_test_is_skipped() -> None:
     """Tests that need the reference model, or a program outside pip, are marked: see conftest.py."""
     skips = re.compile(r"importorskip|pytest\.skip|mark\.(?:skip|xfail)")
