@@ -58,7 +58,7 @@ class OwnClass(ReferenceClass):
         return module_rows(built(maker(self.cls, type(config)), config))
 
     def tolerates(self, refusal: Refused, rows: list[Row]) -> bool:
-        """torch cannot fill tensors without elements; that is no difference."""
+        """Return True if torch cannot fill tensors without elements."""
         return _raised_in_torch(refusal.__cause__) and any(0 in row.shape for row in rows)
 
     def setting_differences(self) -> list[Difference]:
