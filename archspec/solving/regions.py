@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from math import ceil, floor, inf, nan
+from math import inf, nan
 from typing import Any
 
 from archspec.errors import ArchspecError, SweepError
 from archspec.solving.budgets import Goal
 from archspec.sweeping.subject import Region, Subject
-from archspec.symbolic.expressions import PYTHON, Operation, Poly
+from archspec.symbolic.expressions import CALLS, PYTHON, Operation, Poly
 from archspec.symbolic.polynomials import Space
 
-_NAMES = {"trunc": int, "floor": floor, "ceil": ceil, "round": round, "int": float, "min": min, "max": max}
-_NAMES |= {"below": bisect_left, "inf": inf, "nan": nan}
+_NAMES: dict[str, Any] = {**CALLS, "below": bisect_left, "inf": inf, "nan": nan}
 
 
 class Compiled:
@@ -63,7 +62,10 @@ class Compiled:
 
 
 class _Code:
-    """The code of a function of the codes ``x`` of a point."""
+    """The code of a function of the codes ``x`` of a point.
+
+    It consists of numbers and of the names of operations: no text of a config, spec or option enters it.
+    """
 
     def __init__(self, space: Space) -> None:
         self.space, self.lines, self.names = space, list[str](), dict[int, str]()
@@ -71,6 +73,7 @@ class _Code:
     def name(self, value: Any) -> str:
         """Return the name of the value of an expression, or a literal."""
         if not isinstance(value, Poly | Operation):
+            assert not isinstance(value, str)
             return repr(value)
         if id(value) not in self.names:
             text = self._text(value)
@@ -92,6 +95,7 @@ class _Code:
         args = [self.name(arg) for arg in value.args]
         if value.op in PYTHON:
             return f"{args[0]} {value.op} {args[1]}"
+        assert value.op in _NAMES
         return f"{value.op}({', '.join(args[::-1] if value.op == 'below' else args)})"
 
     def function(self, result: Any) -> Callable[[Sequence[int]], Any]:

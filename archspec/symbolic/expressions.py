@@ -20,7 +20,8 @@ ROUNDING: dict[str, Callable[[float], int]] = {
     "ceil": math.ceil,
     "round": round,
 }
-_EVALUATED: dict[str, Callable[..., Any]] = {**PYTHON, **ROUNDING, "int": float, "min": min, "max": max}
+CALLS: dict[str, Callable[..., Any]] = {**ROUNDING, "int": float, "min": min, "max": max}
+_EVALUATED: dict[str, Callable[..., Any]] = {**PYTHON, **CALLS}
 _PLAIN = (bool, int, float, str)
 
 

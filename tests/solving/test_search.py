@@ -16,7 +16,10 @@ import pytest
 
 import archspec
 from archspec.errors import ArchspecError
+from archspec.solving.regions import _Code
 from archspec.solving.solve import solve
+from archspec.symbolic.expressions import Operation
+from archspec.symbolic.polynomials import Space
 
 LLAMA = {
     "model_type": "llama",
@@ -229,3 +232,12 @@ def test_numpy_is_not_needed() -> None:
     code += "print(archspec.solve('GPT2LMHeadModel', params='350m')[0].values)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == f"{solve('GPT2LMHeadModel', params='350m')[0].values}\n"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Operation(0, "__import__", (), 0, 0, frozenset()), Operation(0, "+", ("1", "x"), 0, 0, frozenset())],
+)
+def test_compiled_code_has_only_numbers_and_operations(value: Operation) -> None:
+    with pytest.raises(AssertionError):
+        _Code(Space()).function(value)
