@@ -39,9 +39,9 @@ __all__ = sorted(name for names in _HOMES.values() for name in names)
 def __getattr__(name: str) -> object:
     for home, names in _HOMES.items():
         if name in names:
-            from archspec.extras import required
+            from archspec.extras import import_optional
 
-            globals()[name] = found = getattr(required(home), name)
+            globals()[name] = found = getattr(import_optional(home), name)
             return found
     raise AttributeError(f"module 'archspec' has no attribute {name!r}")
 

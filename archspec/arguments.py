@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, wraps
 
-from archspec.errors import ArchspecError, did_you_mean, printable
+from archspec.errors import ArchspecError, did_you_mean, to_printable
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ _TYPES: dict[str, tuple[str, str, Test]] = {  # parts of annotations: in words, 
     ),
     "Iterable[Part]": (
         "a list of parts",
-        "[*formula.by()]",
+        "[*formula.split()]",
         lambda v: _is_list(v, lambda p: hasattr(p, "expr")),
     ),
     "Mapping[str, str]": ("a mapping of names to texts", "{'n_inner': '4*n_embd'}", _is_text_mapping),
@@ -100,7 +100,7 @@ _TYPES: dict[str, tuple[str, str, Test]] = {  # parts of annotations: in words, 
 
 
 @cache
-def accepted(annotation: str) -> tuple[str, str, tuple[Test, ...]]:
+def accepted_values(annotation: str) -> tuple[str, str, tuple[Test, ...]]:
     """Return what an annotation accepts: in words, by an example, and as tests, one of which must hold.
 
     There is no test for an annotation that accepts any value.
@@ -117,7 +117,7 @@ def accepted(annotation: str) -> tuple[str, str, tuple[Test, ...]]:
     return " or ".join(words for words, _, _ in found), found[0][1], tuple(test for _, _, test in found)
 
 
-def checked(function: F) -> F:
+def check_arguments(function: F) -> F:
     """Check the arguments of a function against its annotations.
 
     It raises :class:`archspec.ArchspecError` for an argument of another type, and for an unknown name.
@@ -144,32 +144,34 @@ def checked(function: F) -> F:
 
 
 def _check(name: str, value: Any, annotation: str) -> None:
-    words, example, tests = accepted(annotation.replace("str", "path") if name in _PATHS else annotation)
+    words, example, tests = accepted_values(
+        annotation.replace("str", "path") if name in _PATHS else annotation
+    )
     if tests and not any(fits(value) for fits in tests):
-        raise ArchspecError(f"{name}: {described(value)} is not {words}", help=f"write {name}={example}")
+        raise ArchspecError(f"{name}: {describe_value(value)} is not {words}", help=f"write {name}={example}")
 
 
-def takes(verb: str) -> Callable[[F], F]:
-    """Check the arguments of the function behind a verb, as :func:`checked` does.
+def check_arguments_of(verb: str) -> Callable[[F], F]:
+    """Check the arguments of the function behind a verb, as :func:`check_arguments` does.
 
     Its parameters are those of the options table: `python -m tools.release` writes them.
     """
-    return checked
+    return check_arguments
 
 
 def unknown_argument(function: str, name: str, known: Collection[str]) -> ArchspecError:
     """Return the error for an argument that a function does not have; ``known`` are those that it has."""
     where = function.removesuffix(".__init__").rpartition(".")[2]
-    message = f"{where}() has no argument {printable(name, _SHOWN)}"
+    message = f"{where}() has no argument {to_printable(name, _SHOWN)}"
     return ArchspecError(message, help=did_you_mean(name, known) or "leave it out")
 
 
-def described(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Return a value as an error shows it: plain ones as they are, others by their class."""
     if isinstance(value, type):
-        return f"the class {printable(value.__name__, _SHOWN)}"
+        return f"the class {to_printable(value.__name__, _SHOWN)}"
     if isinstance(value, int) and value.bit_length() > 1_000:
         return "a number of hundreds of digits"
     if value is None or isinstance(value, int | float | str | bytes):
-        return printable(repr(value), _SHOWN)
-    return f"an object of the class {printable(type(value).__name__, _SHOWN)}"
+        return to_printable(repr(value), _SHOWN)
+    return f"an object of the class {to_printable(type(value).__name__, _SHOWN)}"

@@ -20,7 +20,7 @@ _ADDRESS = r"( object)? at 0x[0-9a-fA-F]{6,}(?=>)"
 _NEAR = 0.3  # how much less similar another proposed name may be than the nearest
 
 
-def printable(text: str, most: int | None = None) -> str:
+def to_printable(text: str, most: int | None = None) -> str:
     r"""A text on one line: control characters and line breaks escaped, cut in its middle to a length.
 
     >>> printable("a\x1b[31m\nb"), printable("x" * 50, most=9)
@@ -66,7 +66,7 @@ class Place(NamedTuple):
     width: int = 1
 
     def __str__(self) -> str:
-        return f"{printable(self.source.name, _LONGEST)}:{self.line}:{self.column}"
+        return f"{to_printable(self.source.name, _LONGEST)}:{self.line}:{self.column}"
 
 
 class Problem(NamedTuple):
@@ -77,15 +77,16 @@ class Problem(NamedTuple):
     path: str = ""
     help: str = ""
 
-    def cleaned(self) -> Problem:
+    def clean(self) -> Problem:
         """The problem with texts escaped and cut, and without addresses of objects."""
         message, path, help_ = (
-            printable(re.sub(_ADDRESS, "", text), _LONGEST) for text in (self.message, self.path, self.help)
+            to_printable(re.sub(_ADDRESS, "", text), _LONGEST)
+            for text in (self.message, self.path, self.help)
         )
         return self._replace(message=message, path=path, help=help_)
 
     def __str__(self) -> str:
-        self = self.cleaned()
+        self = self.clean()
         where = f"{self.place}: " if self.place else ""
         inside = f" (in {self.path})" if self.path else ""
         lines = [f"{where}{self.message}{inside}"]
@@ -119,7 +120,7 @@ class ArchspecError(Exception):
         if isinstance(problems, str):
             problems = Problem(problems, place, path, help)
         listed = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        self.problems: tuple[Problem, ...] = tuple(problem.cleaned() for problem in listed)
+        self.problems: tuple[Problem, ...] = tuple(problem.clean() for problem in listed)
         texts = [str(problem) for problem in self.problems[:_MOST_PROBLEMS]]
         left = len(self.problems) - len(texts)
         super().__init__("\n".join([*texts, *([f"and {left:,} more problems"] if left else [])]))

@@ -34,7 +34,7 @@ def missing(error: BaseException) -> MissingPackageError | None:
 
 
 @contextmanager
-def optional() -> Iterator[None]:
+def optional_import() -> Iterator[None]:
     """Within it, an optional package that is missing is a :class:`MissingPackageError`."""
     try:
         yield
@@ -42,7 +42,7 @@ def optional() -> Iterator[None]:
         raise missing(error) or error from None
 
 
-def required(module: str) -> Any:
+def import_optional(module: str) -> Any:
     """A module that is, or imports, an optional package. Errors: :class:`MissingPackageError`."""
-    with optional():
+    with optional_import():
         return import_module(module)

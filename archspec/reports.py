@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from archspec.errors import printable
+from archspec.errors import to_printable
 from archspec.typing_light import NamedTuple
 
 _SHORT = 4  # lists of at most so many values are printed in full
@@ -30,7 +30,7 @@ class Table(NamedTuple):
 Block = Table | str
 
 
-def plain(blocks: Iterable[Block]) -> str:
+def to_text(blocks: Iterable[Block]) -> str:
     """Return a report as text.
 
     >>> print(plain([Table("module|>params", [("lm_head", "5")]), "note: tied"]))
@@ -38,12 +38,14 @@ def plain(blocks: Iterable[Block]) -> str:
     lm_head       5
     note: tied
     """
-    return "\n".join("\n".join(lines(one)) if isinstance(one, Table) else safe(one) for one in blocks)
+    return "\n".join(
+        "\n".join(lines(one)) if isinstance(one, Table) else escape_controls(one) for one in blocks
+    )
 
 
-def safe(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return a text with escaped control characters; it may have several lines."""
-    return text if text.isprintable() else "\n".join(printable(line) for line in text.split("\n"))
+    return text if text.isprintable() else "\n".join(to_printable(line) for line in text.split("\n"))
 
 
 def markdown(blocks: Iterable[Block]) -> str:
@@ -57,7 +59,8 @@ def markdown(blocks: Iterable[Block]) -> str:
     note: tied
     """
     texts = (
-        "\n".join(_in_markdown(one)) if isinstance(one, Table) else _escaped(safe(one)) for one in blocks
+        "\n".join(_in_markdown(one)) if isinstance(one, Table) else _escape_markdown(escape_controls(one))
+        for one in blocks
     )
     return "\n\n".join(text for text in texts if text)
 
@@ -72,23 +75,23 @@ def _in_markdown(table: Table) -> Iterator[str]:
 
 def in_cell(text: str) -> str:
     """Return a text for a cell of a Markdown table, which has one line."""
-    return _escaped(printable(text))
+    return _escape_markdown(to_printable(text))
 
 
-def _escaped(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     return text.strip().translate(_ESCAPES)
 
 
 def lines(table: Table) -> Iterator[str]:
     """Return the lines of a table, with two blanks between columns."""
     names = table.columns.split("|")
-    rows = [[printable(cell) for cell in row] for row in table.rows]
+    rows = [[to_printable(cell) for cell in row] for row in table.rows]
     shown = [[name.lstrip(">") for name in names], *rows] if table.header else rows
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    return (aligned(names, row, widths) for row in shown)
+    return (align_row(names, row, widths) for row in shown)
 
 
-def stated(values: Mapping[str, object]) -> list[str]:
+def assignments(values: Mapping[str, object]) -> list[str]:
     """Return names and values as text; items of a list are part of the list.
 
     >>> stated({"kinds": ["a", "b"], "kinds[0]": "a", "kinds[1]": "b", "bias": True})
@@ -96,10 +99,10 @@ def stated(values: Mapping[str, object]) -> list[str]:
     """
     lists = tuple(f"{name}[" for name, value in values.items() if isinstance(value, list))
     alone = {name: value for name, value in values.items() if not name.startswith(lists)}
-    return [f"{n} = {shortened(v) if isinstance(v, list) else repr(v)}" for n, v in alone.items()]
+    return [f"{n} = {short_list(v) if isinstance(v, list) else repr(v)}" for n, v in alone.items()]
 
 
-def shortened(values: Sequence[object]) -> str:
+def short_list(values: Sequence[object]) -> str:
     """Return a list on one line; repeated values are written once.
 
     >>> shortened([1, 2, 3]), shortened(["a", "a", "b"] * 4 + ["a"])
@@ -110,18 +113,22 @@ def shortened(values: Sequence[object]) -> str:
     size = len(values)
     periods = (n for n in range(1, size // 2 + 1) if all(values[i] == values[i + n] for i in range(size - n)))
     period = next(periods, size)
-    times, block, rest = size // period, _runs(values[:period]), _runs(values[size - size % period :])
+    times, block, rest = (
+        size // period,
+        _list_runs(values[:period]),
+        _list_runs(values[size - size % period :]),
+    )
     if times > 1:
         block = f"({block}) × {times}" if period > 1 else f"{values[0]!r} × {size}"
     return ", ".join(filter(None, [block, rest]))
 
 
-def _runs(values: Sequence[object]) -> str:
+def _list_runs(values: Sequence[object]) -> str:
     runs = [(key, len(list(same))) for key, same in groupby(values)]
     return ", ".join(f"{key!r} × {times}" if times > 1 else repr(key) for key, times in runs)
 
 
-def aligned(names: Sequence[str], row: Cells, widths: Sequence[int]) -> str:
+def align_row(names: Sequence[str], row: Cells, widths: Sequence[int]) -> str:
     """Return a row with cells of given widths, aligned to the right if the column's name starts with `>`."""
     cells = zip(names, row, widths, strict=True)
     texts = [text.rjust(width) if name[:1] == ">" else text.ljust(width) for name, text, width in cells]

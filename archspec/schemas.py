@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from importlib import import_module
 
-from archspec.arguments import checked
+from archspec.arguments import check_arguments
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.models.report import Fact, Record, facts_of, record_named
 from archspec.tables.verbs import VERBS
@@ -50,7 +50,7 @@ _POINT = {  # a line of a sweep
 }
 
 
-@checked
+@check_arguments
 def schema(verb: str) -> dict[str, Any]:
     """Return the JSON Schema of a verb's `--json`, and of its report's `as_json()`.
 
@@ -105,14 +105,14 @@ class _Builder:
             "description": (record.__doc__ or "").partition("\n")[0],
             "required": [name for name in facts_of(record) if name not in optional],
             "additionalProperties": False,
-            "properties": {name: self._property(one) for name, one in facts_of(record).items()},
+            "properties": {name: self._property_schema(one) for name, one in facts_of(record).items()},
         }
         if len(optional) > 1:
             others = {name: [other for other in optional if other != name] for name in optional}
             found["dependentRequired"] = others
         return found
 
-    def _property(self, one: Fact) -> dict[str, Any]:
+    def _property_schema(self, one: Fact) -> dict[str, Any]:
         choices, keys, least = (one.options[name] for name in ("choices", "keys", "least"))
         found: dict[str, Any] = {"enum": [*choices]} if choices else self._type(one.kind, one.module, least)
         if keys:

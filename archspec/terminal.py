@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from archspec.errors import printable
-from archspec.reports import GAP, Block, Cells, Table, aligned, lines, safe
+from archspec.errors import to_printable
+from archspec.reports import GAP, Block, Cells, Table, align_row, escape_controls, lines
 from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ _BREAKS = r"(\s+)|(?<=[._/,])(?<!\d[.,](?=\d))|(?<=[a-z])(?=[A-Z])"  # places to
 _NUMBER = r"\d(?:[\d.,]*\d)?%?"
 
 
-def show(blocks: Iterable[Block]) -> None:
+def print_report(blocks: Iterable[Block]) -> None:
     """Print a report."""
     for block in blocks:
-        table(*block) if isinstance(block, Table) else say(block)
+        table(*block) if isinstance(block, Table) else print_sentence(block)
 
 
 def table(
@@ -35,12 +35,12 @@ def table(
     On a terminal names continue on the next line if a row is too wide. A pipe gets no title, caption or
     rule, and with `header=False` no names of columns.
     """
-    listed = [[printable(cell) for cell in row] for row in rows]
+    listed = [[to_printable(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         print(*lines(Table(columns, listed, header=header)), sep="\n")
         return
     if title:
-        say(f"{title}\n")
+        print_sentence(f"{title}\n")
     names, room = columns.split("|"), _columns()
     heads = [name.lstrip(">") for name in names]
     widths = _widths(names, [heads, *listed], room - GAP * (len(names) - 1))
@@ -50,14 +50,14 @@ def table(
     for row in listed:
         print("\n".join(_row(names, row, widths)))
     if caption:
-        say(f"\n{caption}")
+        print_sentence(f"\n{caption}")
 
 
-def say(text: str, stream: TextIO | None = None) -> None:
+def print_sentence(text: str, stream: TextIO | None = None) -> None:
     """Print a sentence; on a terminal, in lines that break between words."""
-    stream, text = stream or sys.stdout, safe(text)
+    stream, text = stream or sys.stdout, escape_controls(text)
     if stream.isatty():
-        text = "\n".join(line for given in text.split("\n") for line in _folded(given, _columns()))
+        text = "\n".join(line for given in text.split("\n") for line in _fold(given, _columns()))
     print(text, file=stream)
 
 
@@ -71,8 +71,8 @@ def _row(names: Sequence[str], row: Sequence[str], widths: Sequence[int]) -> Ite
     """Yield the lines of a row with its cells folded to the widths."""
     from itertools import zip_longest
 
-    cells = (_folded(text, width) for text, width in zip(row, widths, strict=True))
-    return (aligned(names, line, widths) for line in zip_longest(*cells, fillvalue=""))
+    cells = (_fold(text, width) for text, width in zip(row, widths, strict=True))
+    return (align_row(names, line, widths) for line in zip_longest(*cells, fillvalue=""))
 
 
 def _widths(names: list[str], rows: list[list[str]], room: int) -> list[int]:
@@ -96,7 +96,7 @@ def _least_width(name: str, column: Sequence[str]) -> int:
     return max([min(_NARROW, max(map(len, column))), *numbers, 1])
 
 
-def _folded(text: str, width: int) -> list[str]:
+def _fold(text: str, width: int) -> list[str]:
     """Return lines of at most a width, indented like the first; they end at blanks and joints of names.
 
     >>> _folded("encoder.layer.0.attention.self.query.weight", 24)
@@ -163,7 +163,7 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def signed(value: int) -> str:
+def signed_number(value: int) -> str:
     """Return a number with its sign and thousands separators.
 
     >>> signed(-590592), signed(1536), signed(0)

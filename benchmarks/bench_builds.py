@@ -15,7 +15,7 @@ from typing import Any
 
 from archspec.cli.main import main
 from archspec.reports import Table
-from archspec.terminal import show
+from archspec.terminal import print_report
 from archspec.tree.builder import Builder
 
 CONFIG = str(next((Path(__file__).parents[1] / "configs").glob("mistralai--*.json")))
@@ -82,4 +82,4 @@ if __name__ == "__main__":
     chosen = sys.argv[1:] or LINES
     measured = {name: measure(LINES[name]) for name in chosen}
     rows = [(name, str(builds), f"{spent:.1f}") for name, (builds, spent) in measured.items()]
-    show([Table("verb|>builds|>ms", rows)])
+    print_report([Table("verb|>builds|>ms", rows)])

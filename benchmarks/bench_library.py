@@ -77,9 +77,9 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of the specs to take")
     share = parser.parse_args().share
     sys.path.insert(0, str(ROOT))
-    from archspec.specs.library import shipped
+    from archspec.specs.library import shipped_library
 
-    names = shipped().model_types()
+    names = shipped_library().model_types()
     random.Random(0).shuffle(names)
     names = names[: int(len(names) * share)]
     smallest: tuple[float, float] | None = None
@@ -97,9 +97,11 @@ def main() -> None:
         )
     twenty = [
         "bert",
-        *[name for name in names if name != "bert" and "extends" not in shipped().load(name).source.text][
-            :19
-        ],
+        *[
+            name
+            for name in names
+            if name != "bert" and "extends" not in shipped_library().load(name).source.text
+        ][:19],
     ]
     with tempfile.TemporaryDirectory() as folder:
         few = smaller(Path(folder), twenty)

@@ -63,7 +63,7 @@ def turns(name: str, field: str, params: list[int], ms: list[float]) -> bool:
     ours = []
     for value, shown in enumerate(params, first + 1):
         start = time.perf_counter()
-        found = model.at({field: value})
+        found = model.with_fields({field: value})
         counts, _ = found.counts(depth=0), found.tree
         ours.append(1000 * (time.perf_counter() - start))
         assert counts.params == shown, f"{name} at {field} = {value}: {counts.params:,}, the page {shown:,}"

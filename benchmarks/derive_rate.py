@@ -174,10 +174,10 @@ def main() -> int:
     args = parser.parse_args()
 
     from archspec.deriving import known_types, mapped_classes
-    from archspec.specs.library import shipped
-    from archspec.verifying.pool import Failure, cores, spread
+    from archspec.specs.library import shipped_library
+    from archspec.verifying.pool import Failure, available_cores, run_tasks
 
-    described = set(shipped().model_types())
+    described = set(shipped_library().model_types())
     types = args.types or [
         t
         for t in sorted(known_types())
@@ -189,10 +189,10 @@ def main() -> int:
     tasks = [Task(model_type, args.samples, args.seed, args.seconds) for model_type in types]
     found: dict[str, Verdict] = {}
     start = time.time()
-    for task, result in spread(
+    for task, result in run_tasks(
         in_time,
         tasks,
-        args.jobs or cores(),
+        args.jobs or available_cores(),
         ("torch", "transformers", "archspec.verifying.verifier"),
         TIMEOUT,
     ):

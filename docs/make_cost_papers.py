@@ -71,7 +71,7 @@ def korthikanti() -> dict[str, tuple[Any, Any]]:
     found = {}
     for name, config, layers, width, heads in cases:
         scope = archspec.load(config, name).scope
-        kept = Formula.of(scope, name, "activation_bytes", Step(2, 512, attention="eager")).expr
+        kept = Formula.derive(scope, name, "activation_bytes", Step(2, 512, attention="eager")).expr
         h, a = sympy.symbols(f"{width} {heads}")
         layer = kept.coeff(sympy.Symbol(layers)).replace(sympy.floor, lambda whole: whole)
         paper = n * B * h * (34 + 5 * a * n / h)

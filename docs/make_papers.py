@@ -14,7 +14,7 @@ import sympy
 import yaml
 
 import archspec
-from archspec.render.arrangements import arrangement
+from archspec.render.arrangements import arrange
 from archspec.render.growth import leading_terms
 
 HERE = Path(__file__).parent
@@ -147,7 +147,7 @@ def page() -> str:
         width = f"{kv * heads}{'' if kv * heads == d else ' ≠ d_model'}"
         lines.append(f"| {printed:,} | {d} | {width} | {count:,} | {count / printed / 1e6 - 1:+.2%} |")
     lines += ["", "## The components of GPT-2", "", "| component | parameters |", "| --- | --- |"]
-    parts = arrangement(archspec.formula("GPT2LMHeadModel"), "component")
+    parts = arrange(archspec.formula("GPT2LMHeadModel"), "component")
     lines += [f"| {part.label} | `{part.expr}` |" for part in parts]
     return "\n".join([*lines, *costs.lines()]) + "\n"
 

@@ -23,8 +23,8 @@ from archspec.configs.scope import Scope
 from archspec.reference import Row, spec_rows
 from archspec.reference.standins import stand_in
 from archspec.specs import library
-from archspec.specs.library import shipped
-from archspec.specs.search_path import installed
+from archspec.specs.library import shipped_library
+from archspec.specs.search_path import installed_library
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
@@ -108,7 +108,7 @@ def says(tmp_path: Path) -> Callable[..., list[Row]]:
     def rows(text: str, /, **config: Any) -> list[Row]:
         path = tmp_path / "toy.yaml"
         path.write_text(f"model_type: toy\n{text}", encoding="utf-8")
-        spec = shipped().load_file(str(path))
+        spec = shipped_library().load_file(str(path))
         scope = Scope(spec, config)
         scope.validate()
         return spec_rows(tensors(Builder(scope).build(spec.architectures[0])))
@@ -122,19 +122,19 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = tmp_path / "formulas"
     folder.mkdir()
     (tmp_path / "docs").mkdir()
-    shutil.copytree(Path(shipped().folder) / "shared", folder / "shared")
+    shutil.copytree(Path(shipped_library().folder) / "shared", folder / "shared")
     part = folder / "shared" / "encoder.yaml"
     part.write_text(
         part.read_text().replace("query: Linear(hidden_size, hidden_size)", "query: Linear(hidden_size, 7)")
     )
-    (folder / "bert.yaml").write_text(shipped().load("bert").source.text)
-    (folder / "gpt2.yaml").write_text(shipped().load("gpt2").source.text)
+    (folder / "bert.yaml").write_text(shipped_library().load("bert").source.text)
+    (folder / "gpt2.yaml").write_text(shipped_library().load("gpt2").source.text)
     (folder / "llama.yaml").write_text("model_type: llama\nmodules: [\n")
     monkeypatch.setattr(library, "folder", lambda: str(folder))
-    for library_of_specs in (shipped, installed):
+    for library_of_specs in (shipped_library, installed_library):
         library_of_specs.cache_clear()
     yield folder
-    for library_of_specs in (shipped, installed):
+    for library_of_specs in (shipped_library, installed_library):
         library_of_specs.cache_clear()
 
 

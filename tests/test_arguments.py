@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import archspec
-from archspec.arguments import accepted
+from archspec.arguments import accepted_values
 
 
 @dataclasses.dataclass
@@ -86,7 +86,14 @@ def test_odd_arguments_of_functions_are_refused(
 def objects() -> list[Any]:
     model = archspec.load("gpt2")
     formula, forward = model.formula, model.forward(tokens=4)
-    reports = (model.counts(), model.tree, model.fields, model.sensitivity(), formula.by(), formula.leading())
+    reports = (
+        model.counts(),
+        model.tree,
+        model.fields,
+        model.sensitivity(),
+        formula.split(),
+        formula.leading_terms(),
+    )
     return [model, formula, forward, archspec.sweep("gpt2", GRID), archspec.catalogue("gpt2"), *reports]
 
 
@@ -132,7 +139,7 @@ def test_odd_arguments_of_methods_are_refused(
     ],
 )
 def test_annotations_decide_what_is_accepted(annotation: str, right: list[Any], wrong: list[Any]) -> None:
-    words, _, tests = accepted(annotation)
+    words, _, tests = accepted_values(annotation)
     assert words and all(any(test(value) for test in tests) for value in right)
     assert not any(test(value) for test in tests for value in wrong)
 
@@ -170,9 +177,9 @@ def test_an_error_says_what_is_accepted() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: archspec.load("gpt2").at({"n_layer": 2}, n_layer=3),
+        lambda: archspec.load("gpt2").with_fields({"n_layer": 2}, n_layer=3),
         lambda: archspec.load("gpt2").formula.evaluate({"n_layer": 2}, n_layer=2),
-        lambda: archspec.load("gpt2").formula.at({"n_layer": 2}, n_layer=3),
+        lambda: archspec.load("gpt2").formula.with_fields({"n_layer": 2}, n_layer=3),
         lambda: archspec.load("gpt2").formula.substitute({"n_layer": 2}, n_layer=3),
         lambda: archspec.diff("gpt2", "gpt2", set={"n_layer": 2}, set_a={"n_layer": 3}),
         lambda: archspec.sweep("gpt2", ["n_layer=1,2", "n_layer=3"]),

@@ -118,4 +118,4 @@ def test_coverage_is_fresh() -> None:
     """`archspec verify --coverage` renews docs/coverage.md."""
     from archspec.verifying import coverage
 
-    assert coverage.stale() == []
+    assert coverage.stale_lines() == []

@@ -21,7 +21,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "vision": archspec.load("ViTModel").training,
     "formula": lambda **given: archspec.formula(LLAMA, **given),
     "sensitivity": archspec.load(LLAMA).sensitivity,
-    "by": archspec.formula(LLAMA).by,
+    "by": archspec.formula(LLAMA).split,
     "table of a formula": archspec.formula(LLAMA).table,
     "sweep": lambda **given: archspec.sweep(LLAMA, SWEPT, **given),
     "table": lambda **given: archspec.table([LLAMA], **given),
@@ -83,7 +83,7 @@ def test_training_takes_its_defaults() -> None:
 
 def test_arguments_with_an_effect_are_accepted() -> None:
     model = archspec.load(LLAMA)
-    assert model.formula.by("module", 2)[0].label == "model.embed_tokens"
+    assert model.formula.split("module", 2)[0].label == "model.embed_tokens"
     assert archspec.table([LLAMA], "flops", tokens=8).rows != archspec.table([LLAMA], "flops").rows
     assert list(archspec.sweep(LLAMA, SWEPT, columns="bytes", dtype="float32").rows())
     assert model.training(1, 8, data_parallel=2, zero=1).total_bytes < model.training(1, 8).total_bytes

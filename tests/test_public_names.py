@@ -54,7 +54,7 @@ def is_documented(one: Any, name: str) -> bool:
 def shown() -> list[Any]:
     """Return one object of each public kind."""
     model, grid = archspec.load("GPT2LMHeadModel"), archspec.sweep("GPT2Model", {"n_layer": [1, 2]})
-    formulas = [model.formula, model.formula.by("component"), model.formula.leading()]
+    formulas = [model.formula, model.formula.split("component"), model.formula.leading_terms()]
     costs = [model.flops(), model.cache(), model.memory(), model.training(), model.forward(), model.weights()]
     models = [model, model.counts(), model.tree, model.tensors()[0], model.sensitivity()]
     found = archspec.solve("GPT2Model", "n_layer", params="1e8", top=1)

@@ -11,7 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import pytest
 
 from archspec.cli.main import main
-from archspec.terminal import say, table
+from archspec.terminal import print_sentence, table
 
 NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
 COMMANDS = [
@@ -79,7 +79,7 @@ def test_names_go_on_at_their_joints(on_terminal: Callable[..., str]) -> None:
 
 
 def test_a_sentence_breaks_between_words(on_terminal: Callable[..., str]) -> None:
-    shown = on_terminal(30, lambda: say("note: counting it again gives 163,037,184"))
+    shown = on_terminal(30, lambda: print_sentence("note: counting it again gives 163,037,184"))
     assert shown == "note: counting it again gives\n163,037,184\n"
 
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from archspec.errors import Place, Source
 from archspec.language.expression import callee
-from archspec.language.values import union
-from archspec.language.yaml_reader import compact, text_of
+from archspec.language.values import parse_kinds
+from archspec.language.yaml_reader import compact_tree, text_of
 from archspec.specs.files import folder, shown_path
 from archspec.specs.library import Library
 from archspec.specs.parser import parse_spec
@@ -75,7 +75,7 @@ class _File:
         self.parameters: set[str] = set()  # of the module that is altered
 
     def alterations(self) -> Iterator[Alteration]:
-        root = compact(Source(self.path, self.text))[1]
+        root = compact_tree(Source(self.path, self.text))[1]
         for key in ("config", "fixed"):
             for name, (begin, _, value) in _items(root, key):
                 if key == "fixed" or name not in dict(_items(root, "fixed")):
@@ -143,7 +143,7 @@ class _File:
         if head and head[0] == "or ":
             yield self._altered(f"{path}: = instead of or", tree, f"= {text[3:]}", begin, begin)
         computed = ".where." in path or text.startswith(("=", "or "))
-        if isinstance(tree[1], int) and text and not text.startswith("any") and not union(text):
+        if isinstance(tree[1], int) and text and not text.startswith("any") and not parse_kinds(text):
             for one, other, new in _in_value(text[start:], computed):
                 yield self._edited(path, tree, text, (one + start, other + start, new), begin)
 

@@ -19,12 +19,12 @@ class SpecsBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         sys.path.insert(0, self.root)
         from archspec.specs.files import COMPILED
-        from archspec.specs.library import shipped
+        from archspec.specs.library import shipped_library
         from tools.release import compiled_specs
 
         self.folder = tempfile.TemporaryDirectory()
         compiled = Path(self.folder.name, COMPILED)
-        compiled.write_text(compiled_specs(shipped()), encoding="utf-8")
+        compiled.write_text(compiled_specs(shipped_library()), encoding="utf-8")
         tables = (path for path in Path(self.root, "formulas").glob("*.json") if path.name != COMPILED)
         for path in (*tables, compiled):
             build_data["force_include"][str(path)] = f"archspec/formulas/{path.name}"

@@ -21,7 +21,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.reference import Refused, Unavailable, config_class
 from archspec.reference.classes import UNTYPED
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.defaults import config_differences, read_by_transformers
 
@@ -97,7 +97,7 @@ def names(spec: Spec) -> list[str]:
 
 def faults(model_type: str) -> Iterator[Fault]:
     """The names of a model type that the spec reads otherwise. Errors: :class:`Unavailable`."""
-    spec, cls = shipped().load(model_type), config_class(model_type)
+    spec, cls = shipped_library().load(model_type), config_class(model_type)
     if model_type in UNTYPED:
         return
     base = config_differences(spec, {})
@@ -122,7 +122,7 @@ def faults(model_type: str) -> Iterator[Fault]:
 def main(arguments: list[str]) -> int:
     """Prints every fault of the given model types, of all if none is given."""
     found = 0
-    for model_type in arguments or shipped().model_types():
+    for model_type in arguments or shipped_library().model_types():
         with suppress(Refused, Unavailable, ArchspecError):
             for fault in faults(model_type):
                 found += 1

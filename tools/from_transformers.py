@@ -16,24 +16,24 @@ from typing import Any
 
 from archspec.costs.activations import LOSSES, PIPELINE, TENSOR, WHOLE
 from archspec.costs.parallel import PLANS
-from archspec.language.values import fits, union
+from archspec.language.values import has_kind, parse_kinds
 from archspec.reference import (
     Refused,
     Unavailable,
-    built,
+    build,
     config_class,
     config_of,
-    exported,
+    exported_classes,
     model_class,
     versions,
 )
 from archspec.specs.exported import ACTIVATIONS, FILE
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.verifying.costs import losses, ranks
 from archspec.verifying.costs.record import in_scope
 from archspec.verifying.generate.sampling import Sampler
 
-FOLDER = Path(shipped().folder)
+FOLDER = Path(shipped_library().folder)
 _UNKNOWN = "no_such_activation"
 _PROBES = ("text", [1.5])  # a wrong value for a field of numbers, and one for a text
 
@@ -63,7 +63,7 @@ def types() -> dict[str, dict[str, Any]]:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     found: dict[str, dict[str, Any]] = {name: {} for name in CONFIG_MAPPING_NAMES}
-    for (model_type, name), listing in exported().items():
+    for (model_type, name), listing in exported_classes().items():
         line: dict[str, Any] = {"auto": listing.autos}
         if listing.reads != model_type:
             line["reads"] = listing.reads
@@ -95,12 +95,12 @@ def _fields(model_type: str) -> dict[str, str]:
 def _type_of(annotation: Any) -> str:
     """Return the declared type of a field as spec files write types; `any` if they cannot."""
     text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    return text if union(text) else "any"
+    return text if parse_kinds(text) else "any"
 
 
 def _enforced(model_type: str, name: str, kind: str) -> str:
     """Return the type of a field if transformers refuses other values, else `any`."""
-    other = next((value for value in _PROBES if not fits(value, union(kind))), None)
+    other = next((value for value in _PROBES if not has_kind(value, parse_kinds(kind))), None)
     with suppress(Unavailable):
         try:
             _ = other is None or config_of(model_type, {name: other})
@@ -111,12 +111,16 @@ def _enforced(model_type: str, name: str, kind: str) -> str:
 
 def activations(model_type: str, classes: list[str]) -> Iterator[str]:
     """Yield the fields in which a class refuses an activation that transformers does not know."""
-    supported = shipped().load(model_type).architectures if model_type in shipped().model_types() else ()
+    supported = (
+        shipped_library().load(model_type).architectures
+        if model_type in shipped_library().model_types()
+        else ()
+    )
     for name in (*supported, *classes)[:1]:
         with suppress(Refused, Unavailable, AttributeError):
             small, cls = _small_config(model_type), model_class(name, model_type)
             config = config_of(model_type, small)
-            built(cls, config)
+            build(cls, config)
             for field in dataclasses.fields(config):
                 value = vars(config).get(field.name)
                 known = isinstance(value, str) and value.removeprefix("gated-") in ACTIVATIONS  # T5's prefix
@@ -126,9 +130,9 @@ def activations(model_type: str, classes: list[str]) -> Iterator[str]:
 
 def _small_config(model_type: str) -> dict[str, Any]:
     """Return the default config, with few layers if transformers accepts them."""
-    if model_type not in shipped().model_types():
+    if model_type not in shipped_library().model_types():
         return {}
-    small = Sampler(shipped().load(model_type), 0).fresh(0)
+    small = Sampler(shipped_library().load(model_type), 0).draw_config(0)
     with suppress(Refused):
         config_of(model_type, small)
         return small
@@ -138,7 +142,7 @@ def _small_config(model_type: str) -> dict[str, Any]:
 def _looks_up(cls: Any, model_type: str, raw: dict[str, Any], field: str) -> bool:
     """Return True if a class looks up the activation that a field names."""
     try:
-        built(cls, config_of(model_type, {**raw, field: _UNKNOWN}))
+        build(cls, config_of(model_type, {**raw, field: _UNKNOWN}))
     except Refused as error:
         return "KeyError" in str(error) and _UNKNOWN in str(error)
     except Unavailable:
@@ -156,7 +160,7 @@ def write_plans() -> None:
     found: dict[tuple[str, str], list[str]] = {}
     _write(PLANS, ranks.text({}, plans))
     for model_type, name in classes:
-        spec = shipped().load(model_type)
+        spec = shipped_library().load(model_type)
         outcome = ranks.verify_ranks(spec, name)
         steps = ranks.verify_steps(spec, name) if outcome.kinds else []
         found[model_type, name] = [*outcome.kinds, *steps]
@@ -170,7 +174,7 @@ def write_losses() -> None:
     """Write the loss of each class whose activations are exact."""
     found: dict[str, dict[tuple[str, str], str]] = {one: {} for one in (WHOLE, TENSOR, PIPELINE)}
     for model_type, name, kernels in losses.classes():
-        spec = shipped().load(model_type)
+        spec = shipped_library().load(model_type)
         loss = losses.verify_loss(spec, name, kernels) if kernels else None
         if loss is not None:
             for kind in (WHOLE, *losses.verify_ranks_loss(spec, name, kernels, loss)):

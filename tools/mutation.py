@@ -25,16 +25,16 @@ from archspec.errors import ArchspecError
 from archspec.reference import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.files import folder
 from archspec.specs.index import dependents
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder, Node
 from archspec.verifying import reference_class
 from archspec.verifying.blame import Config
 from archspec.verifying.comparison import Comparer
 from archspec.verifying.defaults import setting_differences
-from archspec.verifying.generate.choices import misfits
+from archspec.verifying.generate.choices import misfit_configs
 from archspec.verifying.generate.sampling import Sampler
-from archspec.verifying.pool import Failure, cores, spread
+from archspec.verifying.pool import Failure, available_cores, run_tasks
 from archspec.verifying.undeclared import code_texts, layer_lists
 from archspec.verifying.verifier import verify_spec
 from tools.alterations import Alteration, alterations
@@ -100,9 +100,9 @@ class Bench:
         for _ in range(6 * samples):
             with suppress(Refused, Unavailable):
                 self.answers(architecture, sampler.sample(), self.spec.model_type)
-                sampler.accept()
+                sampler.add_valid()
         for small in sampler.accepted[:1]:
-            for raw in misfits(self.spec, small, layer_lists(self.spec)):
+            for raw in misfit_configs(self.spec, small, layer_lists(self.spec)):
                 with suppress(Refused, Unavailable):
                     self.answers(architecture, raw, self.spec.model_type)
 
@@ -186,9 +186,9 @@ def mutate(name: str, samples: int = 20, seed: int = 0) -> list[Result]:
 
 def _hosts(name: str) -> list[Spec]:
     """Return specs with architectures whose counts depend on a file: its own, direct and small ones first."""
-    name, entries = name.rpartition("/")[2], shipped().entries()
-    found = dependents({name}, entries) & {*shipped().model_types()}
-    specs = [spec for spec in map(shipped().load, found) if spec.architectures and not spec.refuse]
+    name, entries = name.rpartition("/")[2], shipped_library().entries()
+    found = dependents({name}, entries) & {*shipped_library().model_types()}
+    specs = [spec for spec in map(shipped_library().load, found) if spec.architectures and not spec.refuse]
 
     def rank(spec: Spec) -> tuple[bool, bool, int]:
         needed = name in entries[spec.model_type].needs
@@ -200,7 +200,7 @@ def _hosts(name: str) -> list[Spec]:
 def files() -> list[str]:
     """Return the names of all spec files, shared parts included."""
     shared = sorted(path.stem for path in Path(folder(), "shared").glob("*.yaml"))
-    return [*shipped().model_types(), *(f"shared/{name}" for name in shared)]
+    return [*shipped_library().model_types(), *(f"shared/{name}" for name in shared)]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -216,7 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no spec file is called {', '.join(sorted(unknown))}")
     outcomes, failures = Counter[str](), 0
     tasks = [(name, 20, args.seed) for name in args.names or files()]
-    for task, results in spread(_work, tasks, args.jobs or cores(), ("torch", "transformers")):
+    for task, results in run_tasks(_work, tasks, args.jobs or available_cores(), ("torch", "transformers")):
         if isinstance(results, Failure):
             failures += 1
             print(f"{task[0]}: {results.message}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from archspec.errors import SpecError
 from archspec.linting import schema
 from archspec.specs.files import COMPILED, compiled_text
-from archspec.specs.library import Library, shipped
+from archspec.specs.library import Library, shipped_library
 from tools.signatures import stale_declarations
 
 ROOT = Path(__file__).parent.parent
@@ -37,7 +37,7 @@ def outputs() -> dict[Path, str]:
 
     pages = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["PAGES"]
     return {
-        Path(shipped().folder) / COMPILED: compiled_specs(shipped()),
+        Path(shipped_library().folder) / COMPILED: compiled_specs(shipped_library()),
         ROOT / "docs" / "spec.schema.json": schema.text(),
         PATH: page_tables(),
         **{ROOT / "docs" / "reference" / name: text() for name, text in pages.items()},

@@ -21,11 +21,11 @@ from typing import Any
 import archspec
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.reference.costs import encodes, instance, output_of
+from archspec.reference.costs import has_encoder_and_decoder, instance, output_of
 from archspec.reference.meta import on_meta
 from archspec.reference.verdicts import Refused, Unavailable
-from archspec.specs.library import shipped
-from archspec.tree.runnable import unrunnable
+from archspec.specs.library import shipped_library
+from archspec.tree.runnable import run_problems
 from tools.site.architectures import FIELDS, main_head
 
 _LENGTHS = (7, 67)
@@ -37,7 +37,7 @@ def failure(model: Any) -> str:
     try:
         if "input_ids" in inspect.signature(model.forward).parameters:
             for length in _LENGTHS:
-                encoder = length + 2 if encodes(model) else 0
+                encoder = length + 2 if has_encoder_and_decoder(model) else 0
                 call = Call(2, length, encoder_tokens=encoder, new_encoder_tokens=encoder)
                 output_of(model, call, nullcontext())
         else:
@@ -64,7 +64,7 @@ def _inputs(model: Any) -> dict[str, Any]:
 
 def disagreements(model_type: str, samples: int, seed: int) -> Iterator[str]:
     """Yield the configs of a model type whose forward pass contradicts the conditions of its spec."""
-    spec, draw = shipped().load(model_type), random.Random(f"{seed} {model_type}")
+    spec, draw = shipped_library().load(model_type), random.Random(f"{seed} {model_type}")
     architecture = main_head(spec.architectures) or spec.architectures[0]
     small = {"num_hidden_layers": 4} if "num_hidden_layers" in {*spec.fields, *spec.attribute_map} else {}
     base = archspec.load(model_type, architecture, {**small, **FIELDS.get(model_type, {})})
@@ -74,8 +74,8 @@ def disagreements(model_type: str, samples: int, seed: int) -> Iterator[str]:
         names = draw.sample(sorted(sizes), min(len(sizes), draw.randint(1, 3) if turn else 0))
         changed = {name: draw.choice((sizes[name] + 1, sizes[name] * 2, sizes[name] // 2)) for name in names}
         try:
-            model = base.at(changed)
-            warned = any(unrunnable(model.scope, architecture, model.root))
+            model = base.with_fields(changed)
+            warned = any(run_problems(model.scope, architecture, model.root))
             reason = failure(instance(architecture, dict(model.scope.raw), model_type))
         except (ArchspecError, Refused, Unavailable):
             continue
@@ -92,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the configs (0)")
     args = parser.parse_args(arguments)
     found = 0
-    for name in args.names or [name for name, classes in shipped().catalogue().items() if classes]:
+    for name in args.names or [name for name, classes in shipped_library().catalogue().items() if classes]:
         try:
             for line in disagreements(name, args.samples, args.seed):
                 found += 1

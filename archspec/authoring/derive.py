@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from archspec.arguments import checked, takes
+from archspec.arguments import check_arguments, check_arguments_of
 from archspec.authoring.verify import OutcomeFacts as OutcomeFacts
 from archspec.deriving import Draft, compiled, draft, find, overlay, params, unread, verified
 from archspec.errors import ArchspecError, SpecError
-from archspec.extras import optional
+from archspec.extras import optional_import
 from archspec.models.report import Report, fact
 from archspec.reports import Block
 from archspec.sweeping.files import refuse_existing
@@ -52,12 +52,12 @@ class Derived(Report):
         self._drafts, self.outcomes, self.refusal = new_drafts(drafts), list(outcomes), refusal
 
     @property
-    def wrong(self) -> bool:
+    def has_differences(self) -> bool:
         """True if a class differs from the draft, or could not be read."""
         is_wrong = any(outcome.verdict == "wrong" for outcome in self.outcomes)
         return is_wrong or bool(self.unread) or self.refusal is not None
 
-    @checked
+    @check_arguments
     def save(self, folder: str, overwrite: bool = False) -> list[str]:
         """Write each spec to a file in a directory, and return the files.
 
@@ -87,7 +87,7 @@ class Derived(Report):
             yield from (f"unread {name}: {reason}" for name, reason in self.unread.items())
 
 
-@takes("derive")
+@check_arguments_of("derive")
 def derive(
     name: str | type,
     *,
@@ -108,8 +108,8 @@ def derive(
 
     Needs the extra `verify`. Errors: :class:`ArchspecError` for code that does not exist or cannot be read.
     """
-    with optional():
-        target = find(_named(name), _named(config), dict(kwargs or {}))
+    with optional_import():
+        target = find(_class_name(name), _class_name(config), dict(kwargs or {}))
         drafts = draft(target.model_type, target.config, target.classes)
         if output:
             _paths(new_drafts(drafts), output, overwrite)
@@ -139,7 +139,7 @@ def derive(
     return found
 
 
-def _named(cls: str | type) -> str:
+def _class_name(cls: str | type) -> str:
     if isinstance(cls, str):
         return cls
     if cls.__module__.partition(".")[0] == "transformers":
@@ -149,9 +149,9 @@ def _named(cls: str | type) -> str:
 
 def new_drafts(drafts: Sequence[Draft]) -> list[Draft]:
     """Return the requested draft, and those of its parts without a shipped spec."""
-    from archspec.specs.library import shipped
+    from archspec.specs.library import shipped_library
 
-    supported = set(shipped().model_types())
+    supported = set(shipped_library().model_types())
     return [part for index, part in enumerate(drafts) if not index or part.model_type not in supported]
 
 

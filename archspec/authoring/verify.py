@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from archspec.arguments import checked, takes
+from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError
-from archspec.extras import optional
+from archspec.extras import optional_import
 from archspec.models.report import Record, Report, fact
 from archspec.reports import Block
 from archspec.specs.library import Library
@@ -20,7 +20,7 @@ from archspec.specs.search_path import Folder, folders_of, is_own, library_of
 from archspec.verifying import campaign
 from archspec.verifying.blame import Difference
 from archspec.verifying.campaign import Result
-from archspec.verifying.pool import cores
+from archspec.verifying.pool import available_cores
 
 Progress = Callable[..., None]
 Own = tuple[Spec, str]  # one of your specs, and a class of it
@@ -99,7 +99,7 @@ class Verification(Report):
     def __init__(self, run: campaign.Report, own: Sequence[str] = (), listed: Sequence[str] = ()) -> None:
         self.run, self.own, self.listed = run, tuple(own), tuple(listed)
 
-    @checked
+    @check_arguments
     def count(self, verdict: str) -> int:
         """Return the number of architectures that are `exact`, `wrong` or `unavailable`."""
         return self.run.count(verdict)
@@ -135,7 +135,7 @@ class Verification(Report):
         yield f"{versions}; --samples {self.run.samples} --seed {self.run.seed}"
 
 
-@takes("verify")
+@check_arguments_of("verify")
 def verify(
     names: str | Iterable[str] = (),
     *,
@@ -167,16 +167,16 @@ def verify(
         own, _ = _split(filter(library.has, types), library)
     if [bool(own or others), all, bool(changed)].count(True) != 1:
         raise ArchspecError("pass one of: names, --all, --changed or --specs")
-    with optional():
+    with optional_import():
         if all:
             chosen = campaign.all_architectures()
         elif changed:
             chosen = campaign.changed_architectures(changed)
         else:
             chosen = campaign.named_architectures(others)
-        done = counter(progress, len(own) + sum(map(len, chosen.values())))
+        done = result_counter(progress, len(own) + sum(map(len, chosen.values())))
         mine = _verify_own(own, samples, seed, done)
-        run = campaign.run(chosen, samples, seed, jobs if jobs > 0 else cores(), done)
+        run = campaign.run(chosen, samples, seed, jobs if jobs > 0 else available_cores(), done)
     seconds = run.seconds + sum(result.seconds for result in mine)
     run = run._replace(results=(*mine, *run.results), seconds=seconds)
     return Verification(run, [architecture for _, architecture in own])
@@ -208,17 +208,17 @@ def _verify_own(own: list[Own], samples: int, seed: int, done: Callable[[Result]
     return found
 
 
-def counter(progress: Progress | None, total: int) -> Callable[[Result], None]:
+def result_counter(progress: Progress | None, total: int) -> Callable[[Result], None]:
     """Return a function that counts results and calls ``progress`` with their numbers."""
     verdicts: list[str] = []
 
-    def done(result: Result) -> None:
+    def count_result(result: Result) -> None:
         verdicts.append(result.outcome.verdict)
         if progress is not None:
             text = f"{verdicts.count('wrong')} wrong  {result.outcome.model_type:24.24}"
             progress(len(verdicts), total, text)
 
-    return done
+    return count_result
 
 
 _MEANINGS = {

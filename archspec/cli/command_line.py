@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from archspec.errors import ArchspecError, printable
+from archspec.errors import ArchspecError, to_printable
 from archspec.tables.option import BOTH, PYTHON, Option
 from archspec.tables.options import options_of
 from archspec.tables.quantities import COST_COLUMNS, FORMULAS, QUANTITIES
@@ -97,7 +97,7 @@ def _read_plain(options: list[Option], given: list[str]) -> Values | None:
             return None
         if is_option:
             named.add(option.name)
-        values[option.name] = [*values[option.name], value] if option.repeated else value
+        values[option.name] = [*values[option.name], value] if option.is_repeated else value
     return Values(**values, given=named) if next(positionals, None) is None else None
 
 
@@ -108,7 +108,7 @@ def _is_plain(option: Option) -> bool:
 
 
 def _defaults(options: list[Option]) -> dict[str, Any]:
-    several = {option.name for option in options if option.repeated or option.positional in ("*", "+")}
+    several = {option.name for option in options if option.is_repeated or option.positional in ("*", "+")}
     return {option.name: [] if option.name in several else option.default for option in options}
 
 
@@ -121,7 +121,7 @@ def _check_combinations(options: list[Option], given: set[str]) -> None:
                 raise _without_effect(option.flag, flags[needed])
         for other in option.excludes:
             if other in given:
-                raise combined(option.flag, flags[other])
+                raise combination_error(option.flag, flags[other])
 
 
 def require(values: Values, option: str, needed: str, is_met: object) -> None:
@@ -135,7 +135,7 @@ def _without_effect(flag: str, needed: str) -> ArchspecError:
     return ArchspecError(f"{flag} has no effect without {needed}", help=help_)
 
 
-def combined(flag: str, other: str) -> ArchspecError:
+def combination_error(flag: str, other: str) -> ArchspecError:
     """Return the error for two options that exclude each other."""
     return ArchspecError(f"{flag} cannot be combined with {other}", help=f"leave out {flag} or {other}")
 
@@ -145,7 +145,7 @@ def _check_other_method(verb: str, given: set[str]) -> None:
     known = {option.name for option in options_of(VERBS[verb].also)}
     for option in options_of(verb):
         if option.name in given - known and option.where == BOTH and option.name not in _GROUPS:
-            raise combined(option.flag, "--train")
+            raise combination_error(option.flag, "--train")
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
@@ -160,7 +160,7 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         """A parser whose errors escape control characters of the command line."""
 
         def error(self, message: str) -> NoReturn:
-            super().error(printable(message, _LONGEST))
+            super().error(to_printable(message, _LONGEST))
 
     parser = Parser(
         prog=f"archspec {verb}",
@@ -185,7 +185,7 @@ def argparse_form(option: Option) -> dict[str, Any]:
     if option.type == "bool":
         return {**found, "action": "store_true", "default": False}
     found |= {"metavar": option.metavar or None, "default": option.default}
-    if option.repeated:
+    if option.is_repeated:
         return {**found, "action": "append", "default": []}
     if option.positional not in ("", "1"):
         found["nargs"] = option.positional
@@ -198,7 +198,7 @@ def argparse_form(option: Option) -> dict[str, Any]:
     return found
 
 
-def _ascii(text: str) -> str:
+def _require_ascii(text: str) -> str:
     """Return a number's text. Errors: ValueError for digits other than 0 to 9, as in configs."""
     if not text.isascii():
         raise ValueError(text)
@@ -206,11 +206,11 @@ def _ascii(text: str) -> str:
 
 
 def _int(text: str) -> int:
-    return int(_ascii(text))
+    return int(_require_ascii(text))
 
 
 def _float(text: str) -> float:
-    return float(_ascii(text))
+    return float(_require_ascii(text))
 
 
 _int.__name__, _float.__name__ = "int", "float"  # argparse shows them

@@ -13,7 +13,7 @@ from typing import Any
 
 from archspec.cli.command_line import argparse_form, choices_of, command_options
 from archspec.errors import ArchspecError
-from archspec.extras import required
+from archspec.extras import import_optional
 from archspec.tables.option import Option
 from archspec.tables.verbs import VERBS
 
@@ -32,13 +32,13 @@ def script(shell: str) -> str:
     if shell not in SHELLS:
         message = f"--print-completion: unknown shell {shell!r}"
         raise ArchspecError(message, help=f"choose {', '.join(SHELLS)}")
-    text: str = required("argcomplete").shellcode(["archspec"], use_defaults=False, shell=shell)
+    text: str = import_optional("argcomplete").shellcode(["archspec"], use_defaults=False, shell=shell)
     return text
 
 
 def answer() -> None:
     """Print the completions of the line that a shell asks about, and end the process."""
-    argcomplete = required("argcomplete")
+    argcomplete = import_optional("argcomplete")
     words = os.environ.get("COMP_LINE", "").split()
     parser = argparse.ArgumentParser("archspec", allow_abbrev=False)
     parser.add_argument("--version", action="store_true")
@@ -55,7 +55,7 @@ def answer() -> None:
 
 
 def _completer(option: Option) -> Any:
-    completers = required("argcomplete").completers
+    completers = import_optional("argcomplete").completers
     kinds = {option.flag, option.metavar}
     if isinstance(option.choices, str):
         return _one_of(lambda *_: choices_of(option), is_list=option.choices == "columns")
@@ -96,7 +96,7 @@ def _names(prefix: str, parsed: Any) -> Iterable[str]:
 
 def _models(prefix: str, parsed: Any) -> Iterable[str]:
     """Return configs and, after its first letter, the name of an architecture or model type."""
-    files: Iterable[str] = required("argcomplete").completers.FilesCompleter(("json",))(prefix)
+    files: Iterable[str] = import_optional("argcomplete").completers.FilesCompleter(("json",))(prefix)
     return [*files, *(_names(prefix, parsed) if prefix else ())]
 
 

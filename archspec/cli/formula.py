@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archspec.cli.command_line import Values, combined, command_options, require
+from archspec.cli.command_line import Values, combination_error, command_options, require
 from archspec.cli.run import load_model, pairs, print_json
 from archspec.errors import FormulaError
 from archspec.models.parts import Parts, Piecewise
@@ -16,7 +16,7 @@ from archspec.render.formats import (
     format_formula,
     glyphs,
     parts_table,
-    typeset,
+    to_latex,
     typeset_cases,
 )
 from archspec.render.notation import Glyph, own_glyphs
@@ -24,7 +24,7 @@ from archspec.render.printers import LANGUAGES
 from archspec.render.programs import program
 from archspec.render.tex.document import Layout
 from archspec.tables.axes import axes_of
-from archspec.terminal import say, table
+from archspec.terminal import print_sentence, table
 
 if TYPE_CHECKING:
     from archspec.models.formula import Formula
@@ -43,7 +43,7 @@ def formula(args: Values) -> int:  # noqa: PLR0912 - one for each arrangement
     own = own_glyphs(args.notation, symbols)
     left = None
     if args.leading is not None:
-        left = form.leading(*(name.strip() for name in args.leading.split(",") if name.strip()))
+        left = form.leading_terms(*(name.strip() for name in args.leading.split(",") if name.strip()))
     if layout is not None and left is not None:
         layout = layout._replace(relation=r"\approx", value=left.value)
     if args.piecewise:
@@ -52,7 +52,7 @@ def formula(args: Values) -> int:  # noqa: PLR0912 - one for each arrangement
     if args.collect:
         parts = arrangements.collect_powers(form, args.collect)
     else:
-        parts = arrangements.arrangement(form, args.by, args.depth or 1)
+        parts = arrangements.arrange(form, args.by, args.depth or 1)
     parts = parts if left is None else left.cut(parts)
     if args.table:
         print(parts_table(form, parts, args.table, own, layout or PLAIN))
@@ -62,7 +62,7 @@ def formula(args: Values) -> int:  # noqa: PLR0912 - one for each arrangement
         print_json({**form.as_json(args.notation, symbols), **approximate, "parts": listed})
     elif layout is not None:
         note = "" if args.standalone else condition_note(form, "latex")
-        print(typeset(form, parts, own, layout) + note)
+        print(to_latex(form, parts, own, layout) + note)
     elif args.format in ("text", "unicode"):
         _explain(form, parts, left, args.format, own)
     elif args.format in LANGUAGES:
@@ -86,11 +86,11 @@ def _chosen_formula(args: Values) -> Formula:
 def _check_options(args: Values) -> None:
     """Raise an :class:`ArchspecError` for options that have no effect together."""
     if args.collect and "by" in args.given:
-        raise combined("--collect", "--by")
+        raise combination_error("--collect", "--by")
     require(args, "depth", "--by module", args.by == "module")
     for option in ("notation", "symbol"):
         if option in args.given and args.format in LANGUAGES:
-            raise combined(f"--{option}", f"--format {args.format}")
+            raise combination_error(f"--{option}", f"--format {args.format}")
 
 
 def _layout(args: Values) -> Layout | None:
@@ -110,10 +110,10 @@ def _explain(
     equals = "=" if left is None else "≈"
     for part in parts:
         name = part.label or f"{formula.quantity_name} of {formula.architecture}"
-        say(f"{name} {equals} {format_formula(formula, format, own, part.terms)}")
+        print_sentence(f"{name} {equals} {format_formula(formula, format, own, part.terms)}")
     exact = f"{formula.evaluate():,}"
     value = f"= {exact}" if left is None else f"≈ {left.value:,}"
-    say(f"{value} at the values below{'' if left is None else f', exactly {exact}'}\n")
+    print_sentence(f"{value} at the values below{'' if left is None else f', exactly {exact}'}\n")
     symbols = glyphs(formula, own)
     fields = {name: "" if name in formula.definitions else name for name in formula.symbols}
     rows = [
@@ -124,17 +124,17 @@ def _explain(
     notes = [f"{name} is the {text}" for name, text in formula.definitions.items()]
     if left is not None:
         notes.append(f"growing: {', '.join(left.growing) or 'no field'}")
-        notes.append(_dropped(formula, left, format, own))
+        notes.append(_dropped_terms(formula, left, format, own))
     if formula.assumptions:
         notes.append(f"it holds for {'; '.join(formula.assumptions)}")
-    notes += [f"{name} does not enter the count" for name in formula.unused]
+    notes += [f"{name} does not enter the count" for name in formula.unused_fields]
     if notes:
         print()
     for note in notes:
-        say(f"note: {note}")
+        print_sentence(f"note: {note}")
 
 
-def _dropped(formula: Formula, left: Leading, format: str, own: dict[str, Glyph]) -> str:
+def _dropped_terms(formula: Formula, left: Leading, format: str, own: dict[str, Glyph]) -> str:
     if left.dropped.expr == 0:
         return "every term is dominant; nothing is dropped"
     terms = left.dropped.part.terms
@@ -147,7 +147,7 @@ def _print_cases(args: Values, formula: Formula, own: dict[str, Glyph], layout: 
     if args.json:
         print_json(data_of(Piecewise, formula))
         return
-    cases = formula.piecewise()
+    cases = formula.cases()
     if layout is not None:
         print(typeset_cases(formula, cases, own, layout))
         return

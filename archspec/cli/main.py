@@ -156,12 +156,12 @@ def _interrupted() -> int:
 
 def _complain(text: str) -> None:
     """Print an error; ignore a stderr that is closed or full."""
-    from archspec.terminal import say
+    from archspec.terminal import print_sentence
 
     with suppress(OSError):
         for line in text.split("\n"):
             if line.startswith(" " * 4):  # a line of a file, or its caret
                 print(line, file=sys.stderr)
             else:
-                say(line, sys.stderr)
+                print_sentence(line, sys.stderr)
         sys.stderr.flush()

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from archspec.authoring.derive import new_drafts, save
 from archspec.errors import ArchspecError
-from archspec.specs.exported import exported
-from archspec.specs.library import TRANSFORMERS_VERSION, shipped
+from archspec.specs.exported import exported_types
+from archspec.specs.library import TRANSFORMERS_VERSION, shipped_library
 from archspec.sweeping.files import refuse_existing
 
 Key = tuple[str, str]  # a model type and a class
@@ -36,11 +36,11 @@ def changes() -> Changes:
     """Return how the classes of the installed transformers differ from those that the specs describe."""
     from archspec import reference
 
-    here = {key: listing.reads for key, listing in reference.exported().items()}
-    known = {(kind, name) for kind, found in exported().items() for name in found.classes}
+    here = {key: listing.reads for key, listing in reference.exported_classes().items()}
+    known = {(kind, name) for kind, found in exported_types().items() for name in found.classes}
     both: dict[str, dict[str, None]] = {}
     for (_, name), model_type in here.items():
-        if model_type in shipped().index().get(name, ()):
+        if model_type in shipped_library().index().get(name, ()):
             both.setdefault(model_type, {})[name] = None
     supported = {model_type: tuple(names) for model_type, names in sorted(both.items())}
     return Changes(sorted(here.keys() - known), sorted(known - here.keys()), supported)
@@ -59,11 +59,11 @@ def verify_release(
         refuse_existing(path, overwrite)
     found = changes()
     report = campaign.run(found.both, SAMPLES, seed, jobs, done)
-    new = _listed("new", found.new, draft_classes(found.new, output))
-    return report, [*new, *_listed("gone", found.gone, {})]
+    new = _list_classes("new", found.new, draft_classes(found.new, output))
+    return report, [*new, *_list_classes("gone", found.gone, {})]
 
 
-def _listed(what: str, keys: list[Key], notes: dict[str, str]) -> Iterator[str]:
+def _list_classes(what: str, keys: list[Key], notes: dict[str, str]) -> Iterator[str]:
     types: dict[str, list[str]] = {}
     for model_type, name in keys:
         types.setdefault(model_type, []).append(name)

@@ -12,7 +12,7 @@ from archspec.errors import ArchspecError
 from archspec.tables.option import COMMAND, Option
 from archspec.tables.options import options_of
 from archspec.tables.verbs import VERBS
-from archspec.terminal import say, show
+from archspec.terminal import print_report, print_sentence
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(verb: str, given: list[str]) -> int:
     elif getattr(values, "format", "text") != "text":
         print(getattr(report, values.format)())
     else:
-        show(report.blocks())
+        print_report(report.blocks())
     return int(getattr(report, "exit_code", 0))
 
 
@@ -66,7 +66,7 @@ def load_model(values: Values, with_notes: bool = True) -> Model:
 
     model = load(values.model, values.architecture, settings(values.set), values.specs)
     for note in model.idle if with_notes else ():
-        say(f"note: {note}", sys.stderr)
+        print_sentence(f"note: {note}", sys.stderr)
     return model
 
 
@@ -92,7 +92,7 @@ def arguments(verb: str, values: Values, without: tuple[str, ...] = ()) -> dict[
 def _python_value(option: Option, value: Any) -> Any:
     if option.settings:
         return settings(value)
-    if option.repeated and option.type.startswith("Mapping") and "Sequence" not in option.type:
+    if option.is_repeated and option.type.startswith("Mapping") and "Sequence" not in option.type:
         return pairs(option, value)
     return value
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from archspec.cli.command_line import Values, require
 from archspec.cli.run import arguments, class_and_config
 from archspec.errors import SweepError
-from archspec.terminal import progress, say, table
+from archspec.terminal import print_sentence, progress, table
 
 if TYPE_CHECKING:
     from archspec.sweeping.sweep import Sweep
@@ -54,12 +54,12 @@ def _write(args: Values, grid: Sweep) -> None:
     if args.out:
         with progress("sweeping") as show:
             rows = grid.write(args.out, show, args.yes, args.overwrite, args.csv_safe)
-        _say([f"{args.out}: {rows:,} rows", *grid.remarks()])
+        _print_notes([f"{args.out}: {rows:,} rows", *grid.remarks()])
     if args.plot:
         others = [_grid(args, model, None) for model in args.overlay]
         grid.plot(args.plot, args.kind, args.log, others, args.overwrite)
-        _say([args.plot])
-    _say(grid.notes)
+        _print_notes([args.plot])
+    _print_notes(grid.notes)
 
 
 def _print(args: Values, grid: Sweep) -> None:
@@ -72,15 +72,15 @@ def _print(args: Values, grid: Sweep) -> None:
         check_size(grid.points, args.yes)
         with progress("sweeping") as show:
             write_lines(grid.batches(None if sys.stdout.isatty() else show), sys.stdout)
-        _say([*grid.remarks(), *grid.notes])
+        _print_notes([*grid.remarks(), *grid.notes])
         return
     with progress("sweeping") as show:
         found = grid.head(args.rows, args.yes, show)
     table(*found.table())
-    _say([f"{found.more}; --rows prints more, --out FILE writes all"] if found.more else [])
-    _say(found.remarks)
+    _print_notes([f"{found.more}; --rows prints more, --out FILE writes all"] if found.more else [])
+    _print_notes(found.remarks)
 
 
-def _say(lines: Iterable[str]) -> None:
+def _print_notes(lines: Iterable[str]) -> None:
     for line in lines:
-        say(line, sys.stderr)
+        print_sentence(line, sys.stderr)

@@ -8,7 +8,7 @@ import sys
 from archspec.cli.command_line import Values, require
 from archspec.cli.run import arguments, class_and_config, load_model, print_json
 from archspec.errors import ArchspecError
-from archspec.terminal import number, say, show, table
+from archspec.terminal import number, print_report, print_sentence, table
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def tree(args: Values) -> int:
     """Print the module tree."""
     found = load_model(args).tree
-    print_json(found.as_json(args.depth)) if args.json else show([found.table(args.depth)])
+    print_json(found.as_json(args.depth)) if args.json else print_report([found.table(args.depth)])
     return 0
 
 
@@ -62,9 +62,9 @@ def solve(args: Values) -> int:
         refuse_existing(os.path.join(folder, "config.json"), args.overwrite)  # all files or none are written
     for one, folder in zip(found, folders, strict=False):
         one.save(folder, args.overwrite)
-    print_json(found.as_json()) if args.json else show(found.blocks())
+    print_json(found.as_json()) if args.json else print_report(found.blocks())
     for note in found.notes:
-        say(f"note: {note}", sys.stderr)
+        print_sentence(f"note: {note}", sys.stderr)
     return 0
 
 
@@ -82,8 +82,8 @@ def derive(args: Values) -> int:
     else:
         print(found)
     for line in found.verdicts():
-        say(line, sys.stderr)
-    return 1 if found.wrong else 0
+        print_sentence(line, sys.stderr)
+    return 1 if found.has_differences else 0
 
 
 def check_samples(args: Values) -> None:
@@ -105,5 +105,5 @@ def lint(args: Values) -> int:
     from archspec.linting.files import lint
 
     found = lint(**arguments("lint", args))
-    print_json(found.as_json()) if args.json else show(found.blocks())
+    print_json(found.as_json()) if args.json else print_report(found.blocks())
     return 2 if found else 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from archspec.cli.command_line import Values, combined
+from archspec.cli.command_line import Values, combination_error
 from archspec.cli.run import arguments, print_json
 from archspec.cli.verbs import check_samples
 from archspec.errors import ArchspecError
-from archspec.terminal import progress, say, show
+from archspec.terminal import print_report, print_sentence, progress
 
 if TYPE_CHECKING:
     from archspec.authoring.verify import Verification
@@ -19,22 +19,22 @@ RELEASE = "release"  # what --changed stands for without a commit
 
 def verify(args: Values) -> int:
     """Verify the tensors of specs, or what --costs and --coverage ask for; print the report."""
-    from archspec.verifying.pool import cores
+    from archspec.verifying.pool import available_cores
 
     _check_options(args)
-    args.jobs = args.jobs if args.jobs > 0 else cores()
+    args.jobs = args.jobs if args.jobs > 0 else available_cores()
     if args.costs:
         from archspec.cli.verify_costs import verify_costs
 
         return verify_costs(args)
     if args.coverage or args.check:
         return _update_coverage(args)
-    found = _verified(args)
+    found = _verify(args)
     if args.json:
         print_json(found.as_json())
-        say(str(found), sys.stderr)
+        print_sentence(str(found), sys.stderr)
     else:
-        show(found.blocks())
+        print_report(found.blocks())
     missing = any(one.outcome.unavailable and one.outcome.architecture in found.own for one in found.results)
     return 1 if found.count("wrong") else 2 if missing else 0
 
@@ -43,7 +43,7 @@ def _check_options(args: Values) -> None:
     """Raise an :class:`ArchspecError` for options that have no effect together."""
     for option in ("coverage", "check", *(("all", "changed") if args.costs else ())):
         if args.names and option in args.given:
-            raise combined(f"--{option}", "names")
+            raise combination_error(f"--{option}", "names")
     for option in ("specs", "json"):
         if option in args.given and (args.costs or args.coverage or args.check):
             message = f"--{option} is for the tensors of specs"
@@ -51,8 +51,8 @@ def _check_options(args: Values) -> None:
     check_samples(args)
 
 
-def _verified(args: Values) -> Verification:
-    from archspec.authoring.verify import Verification, counter, verify
+def _verify(args: Values) -> Verification:
+    from archspec.authoring.verify import Verification, result_counter, verify
     from archspec.cli import release
 
     with progress("verifying") as shown:
@@ -60,7 +60,7 @@ def _verified(args: Values) -> Verification:
             if "samples" in args.given:
                 message = "--samples has no effect with another version of transformers"
                 raise ArchspecError(message, help="leave out --samples")
-            done = counter(shown, 0)
+            done = result_counter(shown, 0)
             report, lines = release.verify_release(args.seed, args.jobs, args.output, done, args.overwrite)
             return Verification(report, listed=lines)
         given = arguments("verify", args, without=("changed", "jobs"))
@@ -69,14 +69,16 @@ def _verified(args: Values) -> Verification:
 
 
 def _update_coverage(args: Values) -> int:
-    from archspec.authoring.verify import counter
+    from archspec.authoring.verify import result_counter
     from archspec.verifying import coverage
 
     if args.check:
-        problems = coverage.stale()
+        problems = coverage.stale_lines()
         for problem in problems:
             print(problem)
         return 1 if problems else 0
     with progress("verifying") as shown:
-        wrong = coverage.update(args.samples, args.seed, args.jobs, counter(shown, 0), everything=args.all)
+        wrong = coverage.update(
+            args.samples, args.seed, args.jobs, result_counter(shown, 0), everything=args.all
+        )
     return 1 if wrong else 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from archspec.cli.command_line import Values
 from archspec.errors import ArchspecError
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.terminal import progress
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def verify_costs(args: Values) -> int:
     from archspec.verifying.costs import record
 
     if args.check:
-        found = record.stale()
+        found = record.stale_classes()
         for model_type, names in found.items():
             print(f"{model_type}: {', '.join(names)}")
         print(f"{sum(map(len, found.values()))} stale: run {record.HOW}" if found else "fresh")
@@ -39,7 +39,7 @@ def verify_costs(args: Values) -> int:
         raise ArchspecError("pass one of: names, --all or --changed")
     if args.formulas:
         return _formulas(scope)
-    total = sum(map(len, (record.stale() if args.coverage and not args.all else scope).values()))
+    total = sum(map(len, (record.stale_classes() if args.coverage and not args.all else scope).values()))
     seen: list[CostOutcome] = []
     with progress("measuring") as show:
 
@@ -61,13 +61,13 @@ def verify_costs(args: Values) -> int:
 def _formulas(scope: dict[str, tuple[str, ...]]) -> int:
     """Check the closed forms of exact classes at their default configs; return 1 if one is wrong."""
     from archspec.verifying.costs import formulas, record
-    from archspec.verifying.costs.cases import Case, runnable
+    from archspec.verifying.costs.cases import Case, make_runnable
 
     counts, wrong = dict.fromkeys((*formulas.AGREE, formulas.NEITHER), 0), 0
-    for model_type, line in record.recorded().items():
+    for model_type, line in record.read_record().items():
         for architecture in (one for one in line.exact if one in scope.get(model_type, ())):
-            raw = runnable({"model_type": model_type}, architecture)
-            case = Case(shipped().load(model_type), architecture, raw)
+            raw = make_runnable({"model_type": model_type}, architecture)
+            case = Case(shipped_library().load(model_type), architecture, raw)
             problems = [*formulas.without_closed_form(case)]
             how = formulas.agreement_if_symbolic(case)
             if how in counts:

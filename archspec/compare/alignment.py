@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.configs.scope import Scope, SubConfig
 from archspec.tree.tensors import Tensor, modules
-from archspec.tree.ties import folded
+from archspec.tree.ties import fold_layers
 
 if TYPE_CHECKING:
     from archspec.models.model import Model
@@ -52,7 +52,7 @@ class Alignment(NamedTuple):
     fields: dict[str, tuple[Any, Any]]
 
 
-def aligned(a: Model, b: Model, depth: int | None = None) -> Alignment:
+def align(a: Model, b: Model, depth: int | None = None) -> Alignment:
     """Return the differences between two models; ``depth`` groups modules below that level.
 
     >>> import archspec
@@ -73,7 +73,7 @@ def aligned(a: Model, b: Model, depth: int | None = None) -> Alignment:
 
 def _prefixes(a: Model, b: Model) -> tuple[str, str]:
     """Return the modules of both models with the same tensors; ("", "") if the names agree already."""
-    ours, theirs = ({folded(t.name) for t in model.tensors()} for model in (a, b))
+    ours, theirs = ({fold_layers(t.name) for t in model.tensors()} for model in (a, b))
     best, chosen = len(ours & theirs), ("", "")
     candidates = ((p, q) for p in _paths(a) for q in _paths(b))
     for p, q in sorted(candidates, key=lambda pair: len(pair[0]) + len(pair[1])):
@@ -84,7 +84,7 @@ def _prefixes(a: Model, b: Model) -> tuple[str, str]:
 
 
 def _paths(model: Model) -> list[str]:
-    paths = [path for path, node in modules(model.root) if not node.leaf and folded(path) == path]
+    paths = [path for path, node in modules(model.root) if not node.leaf and fold_layers(path) == path]
     return [path for path in paths if path.count(".") < _MAX_PREFIX_DEPTH]
 
 
@@ -110,11 +110,11 @@ def _pairs(ours: list[Tensor], theirs: list[Tensor], prefixes: tuple[str, str]) 
     groups: dict[str, tuple[list[Tensor], list[Tensor]]] = {}
     for side, (tensors, prefix) in enumerate(zip((ours, theirs), prefixes, strict=True)):
         for tensor in tensors:
-            groups.setdefault(folded(key(tensor.name, prefix)), ([], []))[side].append(tensor)
+            groups.setdefault(fold_layers(key(tensor.name, prefix)), ([], []))[side].append(tensor)
     pairs = []
     for folded_key, (a, b) in groups.items():
         if kind := _kind(a, b, prefixes):
-            name = folded((b or a)[0].name)
+            name = fold_layers((b or a)[0].name)
             bare = (b or a)[0].layer in ("Parameter", "Buffer")
             module = name if bare else name.rpartition(".")[0]
             pairs.append(_Pair(folded_key, name, module, tuple(a), tuple(b), kind))
@@ -153,22 +153,22 @@ def _changes(pairs: list[_Pair], depth: int | None) -> list[Change]:
             module = ".".join(module.split(".")[: max(1, depth)])
         times = (str(len(pair.a)), str(len(pair.b))) if pair.kind == "repeated" else ()
         groups.setdefault((pair.kind, module, *times), []).append(pair)
-    found = [_change(kind, module, members) for (kind, module, *_), members in groups.items()]
+    found = [_make_change(kind, module, members) for (kind, module, *_), members in groups.items()]
     return sorted(found, key=lambda change: KINDS.index(change.kind))
 
 
-def _change(kind: str, module: str, pairs: list[_Pair]) -> Change:
-    params = sum(_own(pair.b, "parameter") - _own(pair.a, "parameter") for pair in pairs)
-    buffers = sum(_own(pair.b, "buffer") - _own(pair.a, "buffer") for pair in pairs)
-    before, after = (_shown(module, pairs, side) for side in (0, 1))
+def _make_change(kind: str, module: str, pairs: list[_Pair]) -> Change:
+    params = sum(_count_untied(pair.b, "parameter") - _count_untied(pair.a, "parameter") for pair in pairs)
+    buffers = sum(_count_untied(pair.b, "buffer") - _count_untied(pair.a, "buffer") for pair in pairs)
+    before, after = (_describe_tensors(module, pairs, side) for side in (0, 1))
     return Change(kind, module, before, after, params, buffers, tuple(pair.key for pair in pairs))
 
 
-def _own(tensors: Iterable[Tensor], kind: str) -> int:
+def _count_untied(tensors: Iterable[Tensor], kind: str) -> int:
     return sum(t.numel for t in tensors if t.kind == kind and t.tied_to is None)
 
 
-def _shown(module: str, pairs: list[_Pair], side: int) -> str:
+def _describe_tensors(module: str, pairs: list[_Pair], side: int) -> str:
     """The tensors of one side: `12 x weight (768, 768), bias (768,)`; of tied ones, what they are tied to."""
     listed = [(pair, tensors) for pair in pairs if (tensors := (pair.a, pair.b)[side])]
     if not listed:
@@ -182,24 +182,24 @@ def _shown(module: str, pairs: list[_Pair], side: int) -> str:
         name = pair.name[len(module) + 1 :] if pair.name.startswith(module + ".") else ""
         shapes = dict.fromkeys(str(t.shape) for t in tensors)
         text = f"{name} {' and '.join(list(shapes)[:3])}{' …' if len(shapes) > 3 else ''}".strip()
-        ties = dict.fromkeys(folded(t.tied_to) for t in tensors if t.tied_to)
+        ties = dict.fromkeys(fold_layers(t.tied_to) for t in tensors if t.tied_to)
         parts.append(text + (f" tied to {' and '.join(ties)}" if ties else ""))
     return times + ", ".join(parts)
 
 
 def _fields(a: Scope, b: Scope) -> dict[str, tuple[Any, Any]]:
     """The fields of both configs whose values differ."""
-    ours, theirs = _flat(a), _flat(b)
+    ours, theirs = _flat_fields(a), _flat_fields(b)
     both = {name: (ours[name], theirs[name]) for name in ours if name in theirs}
     return {name: values for name, values in both.items() if values[0] != values[1]}
 
 
-def _flat(scope: Scope) -> dict[str, Any]:
+def _flat_fields(scope: Scope) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in [*scope.spec.fields, "num_labels"]:
         value = scope.get(name)
         if isinstance(value, SubConfig):
-            found |= {f"{name}.{inner}": item for inner, item in _flat(value.scope).items()}
+            found |= {f"{name}.{inner}": item for inner, item in _flat_fields(value.scope).items()}
         else:
             found[name] = value
     return found

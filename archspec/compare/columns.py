@@ -88,9 +88,9 @@ def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[st
     if quantity := _quantity(name):
         one = QUANTITIES[quantity]
         return Column(name, one.title, "", "", lambda model: Found(model.count(quantity)))
-    if cost := _cost(name, calls):
+    if cost := _cost_column(name, calls):
         return cost
-    if glyph := _glyph(name, glyphs):
+    if glyph := _find_glyph(name, glyphs):
         fields = [field for field, other in glyphs.items() if other == glyph]
         is_symbol = name == glyph.text
         latex = f"${glyph.latex}$" if is_symbol else ""
@@ -103,11 +103,11 @@ def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[st
         return Column(name, name, latex, "", lambda model: _field(model, [name]))
     raise ArchspecError(
         f"{name or 'an empty name'} is not a column: none of the models has this field",
-        help=_near(name, models),
+        help=_suggestion(name, models),
     )
 
 
-def _near(name: str, models: Sequence[Model]) -> str:
+def _suggestion(name: str, models: Sequence[Model]) -> str:
     known = [*_FACTS, *QUANTITIES, "bytes", *_COSTS, *{glyph.text for glyph in standard_glyphs().values()}]
     fields = (
         field for model in models for field in [*model.scope.spec.fields, *model.scope.spec.attribute_map]
@@ -120,7 +120,7 @@ def _quantity(name: str) -> str:
     return next((full for full in QUANTITIES if plain in (full, full.removesuffix("_params"))), "")
 
 
-def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph | None:
+def _find_glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph | None:
     """Return the symbol of a name, or the one whose meaning has its words and the fewest others: `width`."""
     if found := next((glyph for glyph in glyphs.values() if glyph.text == name), None):
         return found
@@ -165,7 +165,7 @@ OF_CALL = tuple(_COSTS)  # columns that depend on the lengths of a call
 IN_BYTES = ("bytes", *(name for name, cost in _COSTS.items() if cost.in_bytes))  # that depend on a dtype
 
 
-def _cost(name: str, calls: Calls) -> Column | None:
+def _cost_column(name: str, calls: Calls) -> Column | None:
     if name == "bytes":
         meaning = f"in {calls.dtype or 'the format of each config'}"
         return Column(
@@ -202,7 +202,7 @@ def _symbol(model: Model, fields: Sequence[str], of_decoder: Sequence[str], of_s
 def _field(model: Model, names: Sequence[str]) -> Found:
     if (value := _value(model.scope, names)) is not None:
         return Found(value)
-    found = dict(_within(model.scope, names, ""))
+    found = dict(_values_in_parts(model.scope, names, ""))
     of_text = [path for path in found if path.rpartition(".")[2] == _TEXT]
     chosen = list(found) if len(found) == 1 else of_text
     if len(chosen) == 1:
@@ -210,13 +210,13 @@ def _field(model: Model, names: Sequence[str]) -> Found:
     return Found(None, missing=f"{' and '.join(found)} have different values" if found else "")
 
 
-def _within(scope: Scope, names: Sequence[str], path: str) -> Iterator[tuple[str, Any]]:
+def _values_in_parts(scope: Scope, names: Sequence[str], path: str) -> Iterator[tuple[str, Any]]:
     for name, part in _parts(scope).items():
         value = _value(part, names)
         if value is not None:
             yield path + name, value
         else:
-            yield from _within(part, names, f"{path}{name}.")
+            yield from _values_in_parts(part, names, f"{path}{name}.")
 
 
 def _has(scope: Scope, name: str) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archspec.arguments import takes
-from archspec.compare.alignment import KINDS, Alignment, aligned
+from archspec.arguments import check_arguments_of
+from archspec.compare.alignment import KINDS, Alignment, align
 from archspec.configs.origin import merge_overrides
 from archspec.costs.excess import notes_of
 from archspec.errors import ArchspecError
@@ -21,7 +21,7 @@ from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
 from archspec.tables.axes import lengths_in
 from archspec.tables.quantities import QUANTITIES
-from archspec.terminal import number, signed
+from archspec.terminal import number, signed_number
 from archspec.tree.outline import checked_depth
 from archspec.tree.ties import tie_notes, tied_json
 
@@ -165,7 +165,12 @@ class Diff(Report):
         if self.costs:
             yield ""
             rows = [
-                (_COSTS[one.quantity], number(one.before), number(one.after), signed(one.after - one.before))
+                (
+                    _COSTS[one.quantity],
+                    number(one.before),
+                    number(one.after),
+                    signed_number(one.after - one.before),
+                )
                 for one in self.costs
             ]
             yield Table("cost of the call|>A|>B|>B - A", rows)
@@ -174,11 +179,15 @@ class Diff(Report):
     def _changes(self) -> Iterator[tuple[str, ...]]:
         for change, form in zip(self.changes, self.forms.changes, strict=True):
             only_buffers = change.buffers and not change.params
-            params = f"{signed(change.buffers)} in buffers" if only_buffers else signed(change.params)
+            params = (
+                f"{signed_number(change.buffers)} in buffers"
+                if only_buffers
+                else signed_number(change.params)
+            )
             text = _python(form) if change.params else None
             yield change.kind, change.module, params, change.before, change.after, text or ""
         before, after = self.totals
-        yield "total", "", signed(self.difference), number(before), number(after), ""
+        yield "total", "", signed_number(self.difference), number(before), number(after), ""
 
     def _notes(self) -> Iterator[str]:
         if any(self.prefixes):
@@ -197,10 +206,12 @@ class Diff(Report):
         return markdown(self.blocks())
 
     def __repr__(self) -> str:
-        return f"<{self.a.architecture} to {self.b.architecture}: {signed(self.difference)} parameters>"
+        return (
+            f"<{self.a.architecture} to {self.b.architecture}: {signed_number(self.difference)} parameters>"
+        )
 
 
-@takes("diff")
+@check_arguments_of("diff")
 def diff(  # noqa: PLR0913 - the options of the verb
     a: Source,
     b: Source,
@@ -234,9 +245,9 @@ def diff(  # noqa: PLR0913 - the options of the verb
     if lengths and tokens is None:
         raise ArchspecError(f"{next(iter(lengths))} has no effect without tokens", help="set tokens")
     library = library_of(specs)
-    before = _loaded(a, config, architecture, merge_overrides(set, set_a), library)
-    after = _loaded(b, config, architecture, merge_overrides(set, set_b), library)
-    found = aligned(before, after, checked_depth(depth))
+    before = _load_side(a, config, architecture, merge_overrides(set, set_a), library)
+    after = _load_side(b, config, architecture, merge_overrides(set, set_b), library)
+    found = align(before, after, checked_depth(depth))
     return Diff(found, *_cost_changes(before, after, lengths)) if lengths else Diff(found)
 
 
@@ -257,7 +268,7 @@ def _cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> tuple[list[
     return [CostChange(name, *pair) for name, *pair in zip(_COSTS, *sides, strict=True)], notes
 
 
-def _loaded(
+def _load_side(
     side: Source | Model,
     config: Source | None,
     architecture: str | None,

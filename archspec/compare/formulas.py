@@ -11,7 +11,7 @@ from archspec.compare.alignment import Alignment, Change, key
 from archspec.errors import ArchspecError, FormulaError
 from archspec.render.order import sort_terms
 from archspec.render.printers import CodePrinter
-from archspec.tree.ties import folded
+from archspec.tree.ties import fold_layers
 
 if TYPE_CHECKING:
     from archspec.models.formula import Formula
@@ -47,15 +47,15 @@ def forms(found: Alignment) -> Forms:
 def _forms(found: Alignment) -> Forms:
     labelled = zip(found[:2], found.prefixes, "AB", strict=True)
     sides = [_Side(model.formula, prefix, label) for model, prefix, label in labelled]
-    sides[0].alias(sides[1])
-    sides[1].alias(sides[0])
+    sides[0].rename_fields(sides[1])
+    sides[1].rename_fields(sides[0])
     ours, theirs = sides[0].values, sides[1].values
     clashing = {name for name, value in ours.items() if theirs.get(name, value) != value}
     for side in sides:
         side.rename(clashing)
     values = {**sides[0].renamed, **sides[1].renamed}
     exact = {sympy.Symbol(name): sympy.Rational(repr(value)) for name, value in values.items()}
-    changes = [_change(change, sides, exact) for change in found.changes]
+    changes = [_change_expression(change, sides, exact) for change in found.changes]
     total = sympy.expand(sides[1].expr - sides[0].expr)
     if total.subs(exact, simultaneous=True) != found.totals[1] - found.totals[0]:
         raise FormulaError("the closed form of the difference does not give the exact number")
@@ -77,7 +77,7 @@ def as_python(expr: Any) -> str:
     return min(text, factored, key=len)
 
 
-def _change(change: Change, sides: list[_Side], exact: dict[Any, Any]) -> Any:
+def _change_expression(change: Change, sides: list[_Side], exact: dict[Any, Any]) -> Any:
     before, after = (sympy.Add(*(side.sums.get(name, 0) for name in change.keys)) for side in sides)
     expr = sympy.expand(after - before)
     return expr if expr.subs(exact, simultaneous=True) == change.params else None
@@ -93,10 +93,12 @@ class _Side:
         self.sums: dict[str, Any] = {}
         for tensor in formula.tensors:
             if tensor.kind == "parameter":
-                name = folded(key(re.sub(r"\{[^}]*\}", "0", tensor.name), prefix))
-                self.sums[name] = self.sums.get(name, sympy.Integer(0)) + formula.plain(tensor.numel)
+                name = fold_layers(key(re.sub(r"\{[^}]*\}", "0", tensor.name), prefix))
+                self.sums[name] = self.sums.get(name, sympy.Integer(0)) + formula.without_assumptions(
+                    tensor.numel
+                )
 
-    def alias(self, other: _Side) -> None:
+    def rename_fields(self, other: _Side) -> None:
         """A part's own field is the one within a composite's: `hidden_size`, `text_config.hidden_size`."""
         table = {}
         for name in [name for name in self.values if name not in other.values]:

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from archspec.arguments import takes
+from archspec.arguments import check_arguments_of
 from archspec.compare.columns import DEFAULT, IN_BYTES, OF_CALL, Calls, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
 from archspec.costs.excess import notes_of
 from archspec.costs.lengths import USUAL_TOKENS
-from archspec.errors import ArchspecError, Problem, printable
+from archspec.errors import ArchspecError, Problem, to_printable
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Record, Report, fact
 from archspec.render.notation import escape
@@ -91,7 +91,7 @@ class ModelTable(Report):
         comments = ["; ".join(filter(None, ["\\usepackage{booktabs}", self.legend])), *self.notes]
         begin, end = rf"\begin{{tabular}}{{{sides}}}", r"\end{tabular}"
         lines = (begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", end)
-        return "\n".join([*(f"% {printable(comment)}" for comment in comments), *lines])
+        return "\n".join([*(f"% {to_printable(comment)}" for comment in comments), *lines])
 
     def markdown(self) -> str:
         """Return the table in GitHub's Markdown; headings that are symbols are typeset as mathematics.
@@ -117,7 +117,7 @@ class ModelTable(Report):
         return Table("|".join(titles), cells)
 
 
-@takes("table")
+@check_arguments_of("table")
 def table(
     models: Sequence[Source] = (),
     columns: str | Sequence[str] | None = None,
@@ -153,7 +153,7 @@ V: vocabulary size
     calls = Calls(lengths_in(locals()), dtype)
     if isinstance(models, str | os.PathLike | range) or not isinstance(models, Sequence) or not models:
         raise ArchspecError("there are no models to compare", help='give a list: ["gpt2", "llama"]')
-    loaded = _loaded(models, specs)
+    loaded = _load_models(models, specs)
     named = columns.split(",") if isinstance(columns, str) else columns
     chosen = columns_of([name.strip() for name in named or DEFAULT], [one for _, one in loaded], calls)
     _check_used({column.name for column in chosen}, calls)
@@ -190,11 +190,11 @@ def _call_notes(model: Model, found: Mapping[str, Found], calls: Calls) -> Itera
         yield from notes_of(call)
 
 
-def _loaded(models: Sequence[Source | Model], specs: Specs) -> list[tuple[str, Model]]:
+def _load_models(models: Sequence[Source | Model], specs: Specs) -> list[tuple[str, Model]]:
     """Return the models with their names. Errors: :class:`ArchspecError` for all that cannot be loaded."""
     found, problems = list[tuple[str, Model]](), list[Problem]()
     for number, source in enumerate(models, 1):
-        name = named(source)
+        name = short_name(source)
         try:
             model = source if isinstance(source, Model) else load(source, specs=specs)
             _ = model.params
@@ -212,7 +212,7 @@ def _of_model(name: str, problem: Problem) -> Problem:
     return problem if name in text else problem._replace(message=f"{name}: {problem.message}")
 
 
-def named(source: Any) -> str:
+def short_name(source: Any) -> str:
     """Return the name of a checkpoint without its owner, or of a class; an empty text for other sources.
 
     >>> named("configs/openai-community--gpt2.json"), named("meta-llama/Llama-2-7b-hf/config.json")

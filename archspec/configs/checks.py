@@ -12,16 +12,16 @@ from archspec.language.domain import Exact
 from archspec.language.expression import SEEN, Expression, calls
 from archspec.language.values import (
     MAX_INT,
+    concrete_value,
     describe,
-    fits,
+    has_kind,
     has_negative,
-    here,
     kind_of,
     names_of,
     numbers,
-    shown,
+    short_repr,
 )
-from archspec.specs.exported import ACTIVATIONS, ALLOWED, renamed
+from archspec.specs.exported import ACTIVATIONS, ALLOWED, current_layer_types
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NamedTuple
 
@@ -61,7 +61,7 @@ def resolve_names(spec: Spec, origin: Origin, raw: Mapping[str, Any]) -> Named:
             values[name], given[name] = value, alias
     for name in (spec.attribute_map.get("layer_types", "layer_types"), "mtp_layer_types"):
         if name in values:
-            values[name] = renamed(values[name])
+            values[name] = current_layer_types(values[name])
     flat = spec.flat
     flattened = bool(flat) and (origin.is_opened(flat) or values.get(flat) is None)
     if flattened:
@@ -75,13 +75,13 @@ def value_fault(field: Field, kinds: Iterable[str], value: Any) -> str:
     """Return the reason that a field cannot have a value; '' if it can."""
     if field.only_costs:
         return ""
-    if not fits(value, kinds):
-        found = shown(value) if isinstance(value, list) else describe(value)
+    if not has_kind(value, kinds):
+        found = short_repr(value) if isinstance(value, list) else describe(value)
         return f"{found} is not {names_of(kinds)}"
     for number in numbers(value):
         if not -MAX_INT <= number <= MAX_INT:
             return "NaN is not a number" if number != number else "the number is beyond 64 bits"
-        if number < 0 and isinstance(here(number), int) and not may_be_negative(field):
+        if number < 0 and isinstance(concrete_value(number), int) and not may_be_negative(field):
             return f"{number} is negative"
     return ""
 
@@ -93,7 +93,7 @@ def default_kinds(field: Field, default: Any) -> tuple[str, ...]:
         message = f"{describe(default)} cannot be a default"
         raise ConfigError(Problem(message, field.place, f"config.{field.name}"))
     if kind == "list" and not field.computed:
-        items = {kind_of(item) for item in here(default)}
+        items = {kind_of(item) for item in concrete_value(default)}
         kind = f"list[{items.pop()}]" if items in ({"int"}, {"str"}) else kind
     kinds = ("float", "int") if kind == "float" else (kind,)
     return (*kinds, "None") if field.computed else kinds
@@ -129,9 +129,9 @@ def unsupported_values(spec: Spec, raw: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _is_activation(spec: Spec, name: str) -> bool:
-    from archspec.specs.exported import exported
+    from archspec.specs.exported import exported_types
 
-    known = exported().get(spec.model_type)
+    known = exported_types().get(spec.model_type)
     return known is not None and bool({name, spec.attribute_map.get(name, name)} & {*known.activations})
 
 
@@ -149,7 +149,7 @@ def _is_parametrized(spec: Spec, name: str, value: Any) -> bool:
 def layer_list_fault(name: str, listed: Any, layers: Any, domain: Exact) -> Fault | None:
     """Return the first fault of a list of layer types: an unknown type, or the wrong length."""
     known = ALLOWED[name]
-    if unknown := domain.matching(listed, lambda item: item not in known):
+    if unknown := domain.select(listed, lambda item: item not in known):
         return name, f"{unknown[0]!r} is not a layer type of transformers", f"choose {', '.join(known)}"
     length = domain.length(listed)
     if layers is None or length == layers:
@@ -175,7 +175,7 @@ def label_fault(raw: Mapping[str, Any]) -> Fault | None:
     labels, count = raw.get("id2label"), count_labels(raw)
     if labels is not None and not isinstance(labels, Mapping):
         return "id2label", f"{describe(labels)} is not a mapping", ""
-    kind = type(here(count))
+    kind = type(concrete_value(count))
     if count is not ... and not (issubclass(kind, int) and kind is not bool and 0 <= count <= 10**9):
         return "num_labels", f"{describe(count)} is not a number of labels", ""
     if count == 1 and raw.get("problem_type") == "single_label_classification":
@@ -189,7 +189,7 @@ def layer_faults(
     """Yield the invalid entries of `per_layer_config`; ``shared`` returns a field's value for all layers."""
     for index, fields in given.items():
         if not (str(index).isascii() and str(index).isdecimal()) or int(index) >= layers:
-            yield f"{shown(index)} is not an index of {here(layers)} layers"
+            yield f"{short_repr(index)} is not an index of {concrete_value(layers)} layers"
             continue
         if not isinstance(fields, Mapping):
             yield f"layer {index}: {describe(fields)} is not a mapping"
@@ -216,6 +216,6 @@ def unmet_condition(
 def format_value(value: Any) -> str:
     """Return a field's value for a message, with the length of a list."""
     if isinstance(value, list):
-        return f"{shown(value)} ({len(value)} items)"
+        return f"{short_repr(value)} ({len(value)} items)"
     part = describe(value)
-    return part if part == "a sub-config" else shown(value)
+    return part if part == "a sub-config" else short_repr(value)

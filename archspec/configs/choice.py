@@ -10,7 +10,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Problem, UnknownArchitectureError
 from archspec.language.expression import callee
-from archspec.language.values import describe, shown
+from archspec.language.values import describe, short_repr
 from archspec.specs.library import Library
 from archspec.specs.records import Spec, model_types
 from archspec.specs.search_path import is_own, library_of
@@ -53,7 +53,7 @@ def source_of(config: Any, architecture: str | None, library: Library) -> tuple[
     """Return a config and a class; the name of a class or a model type stands for its default config."""
     if not isinstance(config, str) or not config.replace("-", "_").isidentifier() or os.path.lexists(config):
         return config, architecture
-    model_type, named = library.named(config)
+    model_type, named = library.resolve(config)
     return {"model_type": model_type}, architecture or named
 
 
@@ -79,9 +79,9 @@ def text_class(scope: Scope, is_supported: Callable[[str, str], bool]) -> str:
 
 
 def _auto_classes(model_type: str, name: str) -> set[str]:
-    from archspec.specs.exported import exported
+    from archspec.specs.exported import exported_types
 
-    found = exported().get(model_type)
+    found = exported_types().get(model_type)
     autos = found.classes[name].autos if found and name in found.classes else ()
     return {*autos} - {"no auto class"}
 
@@ -93,14 +93,14 @@ class _Chooser:
         self.config, self.raw, self.library, self.asked = config, config.raw, library, asked
         listed = self.raw.get("architectures") or []
         if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
-            message = f"{shown(listed)} is not a list of class names"
-            raise self.invalid("architectures", message, 'write ["LlamaForCausalLM"]')
+            message = f"{short_repr(listed)} is not a list of class names"
+            raise self.invalid_name_error("architectures", message, 'write ["LlamaForCausalLM"]')
         self.name = asked or next(iter(listed), "")
 
-    def invalid(self, field: str, message: str, help_: str) -> ConfigError:
+    def invalid_name_error(self, field: str, message: str, help_: str) -> ConfigError:
         return ConfigError(self.config.origin.problem(field, message, help_))
 
-    def unknown(self, field: str, message: str, help_: str = "") -> UnknownArchitectureError:
+    def unknown_name_error(self, field: str, message: str, help_: str = "") -> UnknownArchitectureError:
         problem = self.config.origin.problem(field, message, help_)
         if field == "architectures" and self.asked:
             problem = Problem(f"{self.config.origin.name}: {message}", help=help_)
@@ -109,7 +109,7 @@ class _Chooser:
     def choice(self) -> Choice:
         model_type, name = self.raw.get("model_type"), self.name
         if model_type is not None and not isinstance(model_type, str):
-            raise self.invalid("model_type", f"{describe(model_type)} is not a model type", _NAMES)
+            raise self.invalid_name_error("model_type", f"{describe(model_type)} is not a model type", _NAMES)
         if not model_type and not name:
             message = f"{self.config.origin.name}: the config has neither model_type nor architectures"
             raise ConfigError(message, help=_NAMES)
@@ -121,10 +121,12 @@ class _Chooser:
                 return self.as_class_of_type(f"{model_type} is not the model type of {name}: it")
             from archspec.configs.unknown import unknown_type
 
-            raise self.unknown("model_type", *unknown_type(model_type, self.library, "auto_map" in self.raw))
+            raise self.unknown_name_error(
+                "model_type", *unknown_type(model_type, self.library, "auto_map" in self.raw)
+            )
         spec = self.library.load(model_type)
         if spec.refuse:
-            raise self.unknown("model_type", f"{model_type} is not counted: {spec.refuse}")
+            raise self.unknown_name_error("model_type", f"{model_type} is not counted: {spec.refuse}")
         if name in spec.architectures:
             return Choice(model_type, name, self.config)
         if name:
@@ -151,7 +153,7 @@ class _Chooser:
         owners = " and ".join(types)
         message = f"{name} is not an architecture of the model type {spec.model_type}, but of {owners}"
         help_ = f"pass --architecture {name}, or one of the classes of {spec.model_type}"
-        raise self.invalid("architectures", message, help_)
+        raise self.invalid_name_error("architectures", message, help_)
 
     def as_class_of_type(self, reason: str) -> Choice:
         """The class as its own model type has it. Errors: :class:`ConfigError` if it would read no field."""
@@ -213,4 +215,4 @@ class _Chooser:
         from archspec.configs.unknown import unknown_class
 
         remote = "auto_map" in self.raw
-        raise self.unknown("architectures", *unknown_class(self.name, spec, self.library, remote))
+        raise self.unknown_name_error("architectures", *unknown_class(self.name, spec, self.library, remote))

@@ -27,7 +27,7 @@ def parse_json(source: Source) -> dict[str, Any]:
     Errors: :class:`ConfigError` at line and column for text that is not JSON, repeated keys, values that are
     nested too deep, numbers that are too long, and JSON that is not an object.
     """
-    if deep := nesting(source.text):  # Python's JSON parser would overflow a small stack
+    if deep := find_deep_nesting(source.text):  # Python's JSON parser would overflow a small stack
         _refuse(source, _TOO_DEEP, deep, _NO_DEPTH)
     try:
         value = json.loads(source.text, object_pairs_hook=unique_keys)
@@ -128,7 +128,7 @@ def repeated_key(text: str) -> tuple[str, int, int] | None:
     return None
 
 
-def nesting(text: str) -> int:
+def find_deep_nesting(text: str) -> int:
     """Return the offset at which a JSON text is nested too deep; 0 if it is not."""
     depth = 0
     is_short = text.count("[") + text.count("{") <= MAX_DEPTH

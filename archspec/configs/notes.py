@@ -40,8 +40,10 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     ['hiden_size is not read; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)
-    found = [note for holds, note in _general(config.raw, is_own(spec.library, spec.model_type)) if holds]
-    found += [*_misplaced(config, scope), *dict.fromkeys(_replaced(scope))]
+    found = [
+        note for holds, note in _general_notes(config.raw, is_own(spec.library, spec.model_type)) if holds
+    ]
+    found += [*_misplaced_fields(config, scope), *dict.fromkeys(_replaced_specs(scope))]
     if scope.flattened:
         return found
     known, own = scope.known_names() | _LABELS, _own_fields(config)
@@ -60,7 +62,7 @@ def _own_fields(config: RawConfig) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in _NO_FIELDS and name[:1] != "_"}
 
 
-def _general(raw: Mapping[str, Any], is_custom: bool) -> Iterator[tuple[object, str]]:
+def _general_notes(raw: Mapping[str, Any], is_custom: bool) -> Iterator[tuple[object, str]]:
     """Yield notes that do not depend on the spec, each after its condition."""
     quantized = (raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
     is_quantized = any(isinstance(value, Mapping) and value for value in quantized)
@@ -84,7 +86,7 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d{1,9}", text)[:2])
 
 
-def _misplaced(config: RawConfig, scope: Scope) -> Iterator[str]:
+def _misplaced_fields(config: RawConfig, scope: Scope) -> Iterator[str]:
     """Yield notes on fields at the top that a sub-config reads, and on misspelled ones."""
     known, parts = scope.known_names(), scope.parts()
     missing = [name for name in scope.spec.fields if name not in scope.raw]
@@ -105,16 +107,16 @@ def _is_missing_in(part: Scope, name: str, value: Any) -> bool:
     return own in part.spec.fields and own not in part.raw and bool(part.get(name) != value)
 
 
-def _replaced(scope: Scope) -> Iterator[str]:
+def _replaced_specs(scope: Scope) -> Iterator[str]:
     """Yield notes on model types whose specs replace others."""
     library, model_type = scope.spec.library, scope.spec.model_type
     if len(library.folders) == 1:
         return
-    first, *others = library.hidden(model_type) or [""]
+    first, *others = library.files_of(model_type) or [""]
     if others:
         yield f"the spec of {model_type} is read from {first}, in place of {others[-1]}"
     for part in scope.parts().values():
-        yield from _replaced(part)
+        yield from _replaced_specs(part)
 
 
 def types_of_other_folders(scope: Scope) -> Iterator[str]:
@@ -128,9 +130,9 @@ def types_of_other_folders(scope: Scope) -> Iterator[str]:
 
 def _is_exported(model_type: str, name: str, otherwise: bool) -> bool:
     """Return True if transformers' config class has a field; ``otherwise`` for a type it does not have."""
-    from archspec.specs.exported import exported
+    from archspec.specs.exported import exported_types
 
-    found = exported().get(model_type)
+    found = exported_types().get(model_type)
     return name in found.fields if found is not None else otherwise
 
 

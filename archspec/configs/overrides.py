@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from archspec.configs.json_text import nesting, unique_keys
+from archspec.configs.json_text import find_deep_nesting, unique_keys
 from archspec.configs.origin import Origin, RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Place, Source, did_you_mean
-from archspec.language.values import describe, fits, names_of, union
+from archspec.language.values import describe, has_kind, names_of, parse_kinds
 from archspec.specs.exported import config_fields, former_fields
 from archspec.specs.records import Spec
 from archspec.typing_light import Any, NoReturn
@@ -50,7 +50,7 @@ def parse_override(text: str) -> tuple[str, Any]:
         _refuse(text, start, f"{path}: {value} is not a JSON value", f"write {_PYTHON[value]}")
     if not value:
         _refuse(text, start, f"{path}: no value is given", 'write null for none, "" for the empty text')
-    if nesting(value):
+    if find_deep_nesting(value):
         _refuse(text, start, f"{path}: nested too deep", "give a value that a config can have")
     try:
         return path, json.loads(value, parse_constant=_no_constant, object_pairs_hook=unique_keys)
@@ -265,7 +265,7 @@ def _fault(scope: Scope, names: list[str], effect: str, path: str) -> tuple[str,
         kind = _field_kinds(scope).get(names[0] if effect == "idle" else name, "any")
         value = scope.raw.get(name)
         message = f"{describe(value)} is not {names_of(kind.split(' | '))}"
-        return None if fits(value, union(kind)) else (message, "transformers refuses it, too")
+        return None if has_kind(value, parse_kinds(kind)) else (message, "transformers refuses it, too")
     if effect == "unknown":
         near = did_you_mean(name, [*spec.fields, *spec.attribute_map, *_ALWAYS, *_field_kinds(scope)])
         help_ = near or f"archspec sensitivity {spec.model_type} shows the fields that counts read"

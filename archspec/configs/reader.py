@@ -141,7 +141,7 @@ def _file_in_folder(path: str) -> str:
     file = os.path.join(path, "config.json")
     if os.path.lexists(file) or not os.access(path, os.X_OK):  # opening it gives the reason
         return file
-    raise ConfigError(f"{_printable(path)}: the folder has no config.json", help=_HELP)
+    raise ConfigError(f"{_printable_path(path)}: the folder has no config.json", help=_HELP)
 
 
 def _missing_file(path: str) -> ConfigError:
@@ -150,19 +150,19 @@ def _missing_file(path: str) -> ConfigError:
     except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):
         pass
     except OSError as error:
-        return ConfigError(f"{_printable(path)}: {error.strerror}")
+        return ConfigError(f"{_printable_path(path)}: {error.strerror}")
     folder, name = os.path.split(path)
     near = nearest_names(name, os.listdir(folder or ".")) if name and os.path.isdir(folder or ".") else []
     help_ = f"did you mean {' or '.join(near)}?" if near else _HELP
-    return ConfigError(f"{_printable(path)}: there is no such file", help=help_)
+    return ConfigError(f"{_printable_path(path)}: there is no such file", help=help_)
 
 
-def _printable(path: str) -> str:
+def _printable_path(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
 
 def _read_file(path: str) -> RawConfig:
-    name = _printable(path)
+    name = _printable_path(path)
     try:
         with open(path, "rb") as file:
             return _parse(name, file.read(MAX_BYTES + 1))

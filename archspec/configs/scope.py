@@ -12,7 +12,7 @@ from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitec
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, callee, names
-from archspec.language.values import describe, frozen, here
+from archspec.language.values import concrete_value, describe, without_tuple
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NoReturn
 
@@ -41,12 +41,12 @@ class SubConfig:
                 from archspec.configs.unknown import unknown_part
 
                 raise unknown_part(self.model_type, self.raw, self.origin, self.place, self.library) from None
-            scope = self.opened(spec)
+            scope = self.open(spec)
             scope.validate()
             self._scope = scope
         return self._scope
 
-    def opened(self, spec: Spec) -> Scope:
+    def open(self, spec: Spec) -> Scope:
         return self.kind(spec, self.raw, self.origin, self.domain, self.demanding)
 
 
@@ -139,7 +139,7 @@ class Scope(Evaluator):
 
     def demand(self, condition: Expression, local: Locals) -> None:
         """Errors: :class:`ConfigError` if a condition of transformers does not hold."""
-        if self.truth(self.read(condition, local), condition.tree):
+        if self.is_true(self.read(condition, local), condition.tree):
             return
         fields = sorted(name for name in names(condition.tree) if self.has(name))
         values = {name: checks.format_value(self.get(name)) for name in fields}
@@ -168,10 +168,10 @@ class Scope(Evaluator):
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         if isinstance(value, Scope):
-            return value.asked(name, node, self)
+            return value.read_attribute(name, node, self)
         return super().attribute(value, name, node)
 
-    def asked(self, name: str, node: ast.Attribute, at: Evaluator) -> Any:
+    def read_attribute(self, name: str, node: ast.Attribute, at: Evaluator) -> Any:
         """Return the value of `config.name` in an expression of the evaluator ``at``."""
         if name == "model_type":
             return self.spec.model_type
@@ -187,7 +187,7 @@ class Scope(Evaluator):
         absent = self.visit(node.args[1], local) if len(node.args) > 1 else None
         own = self.given.get(name, name) == field  # transformers reads other names last
         value = self.raw.get(name, absent) if own else None if field in self.nulls else absent
-        if isinstance(value, bool) and type(here(absent)) is int:
+        if isinstance(value, bool) and type(concrete_value(absent)) is int:
             self.refuse(name, f"{describe(value)} is not an int or null", "true and false are not numbers")
         return value
 
@@ -213,7 +213,7 @@ class Scope(Evaluator):
         field = self.spec.fields.get(name)
         if name in self.spec.fixed:
             if field and name in self.raw:
-                self._checked(field, self.raw[name])
+                self._check_value(field, self.raw[name])
             return self.read(self.spec.fixed[name])
         if name == "num_labels":
             if fault := checks.label_fault(self.raw):
@@ -231,20 +231,23 @@ class Scope(Evaluator):
             if field.default is None:
                 message = f"is missing, and {self.spec.model_type} has no default for it"
                 self.refuse(name, message, f"needed at {field.place}")
-            return frozen(self.read(field.default))
-        checked = self._checked(field, value)
-        if field.falsy and field.default is not None and not self.truth(checked, field.default.tree):
-            return frozen(self.read(field.default))
+            return without_tuple(self.read(field.default))
+        checked = self._check_value(field, value)
+        if field.falsy and field.default is not None and not self.is_true(checked, field.default.tree):
+            return without_tuple(self.read(field.default))
         return checked
 
-    def _checked(self, field: Field, value: Any) -> Any:
+    def _check_value(self, field: Field, value: Any) -> Any:
         kinds = field.types or checks.default_kinds(field, field.default and self.read(field.default))
         if message := checks.value_fault(field, kinds, value):
             self.refuse(field.name, message, f"declared at {field.place}")
-        return frozen(value)
+        return without_tuple(value)
 
     def _of_layers(self, field: Field, value: Any) -> dict[int, dict[str, Any]]:
-        given, layers = self._checked(field, {} if value is None else value), self.get("num_hidden_layers")
+        given, layers = (
+            self._check_value(field, {} if value is None else value),
+            self.get("num_hidden_layers"),
+        )
         for message in checks.layer_faults(field, given, self.spec, self.find, layers):
             self.refuse(field.name, message, f"see {field.place}")
         allowed = field.of_layers or ()

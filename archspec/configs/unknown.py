@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from archspec.configs.origin import Origin
 from archspec.errors import Place, UnknownArchitectureError, nearest_names
-from archspec.specs.exported import exported
+from archspec.specs.exported import exported_types
 from archspec.specs.library import LIST_HELP, TRANSFORMERS_VERSION, Library
 from archspec.specs.records import Spec, SpecLibrary
 from archspec.typing_light import Any
@@ -20,13 +20,13 @@ _OWN_CODE = "the checkpoint brings its code (auto_map)"
 def unknown_type(model_type: str, library: SpecLibrary, remote: bool = False) -> tuple[str, str]:
     """Return the message and the help for a model type without a spec; ``remote``: the config has code."""
     help_ = "name a class to count it as with --architecture CLASS"
-    if model_type in exported():
+    if model_type in exported_types():
         message = f"{model_type} is a model type of transformers {TRANSFORMERS_VERSION} without a spec"
         return message, f"{help_}; {LIST_HELP}"
     if remote:
         message = f"{model_type} is not a model type of transformers: {_OWN_CODE}"
         return message, f"{help_}, or a directory with its spec with --specs FOLDER"
-    near = nearest_names(model_type, [*exported(), *library.model_types()])
+    near = nearest_names(model_type, [*exported_types(), *library.model_types()])
     help_ = f"did you mean {' or '.join(near)}?" if near else f"{help_}; {LIST_HELP}"
     return f"transformers {TRANSFORMERS_VERSION} has no model type {model_type!r}", help_
 
@@ -43,12 +43,16 @@ def unknown_part(
 
 def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) -> tuple[str, str]:
     """Return the message and the help for a class without a spec; ``spec`` is that of the config's type."""
-    if any(name in found.classes for found in exported().values()):
+    if any(name in found.classes for found in exported_types().values()):
         return f"{name} is a class of transformers {TRANSFORMERS_VERSION} without a spec", LIST_HELP
     own, known = spec.architectures if spec else (), library.index()
     begun = sorted((one for one in known if name.startswith(one) and _head(one)), key=len)[-1:]
     near = (
-        _respelled(name, known) or same_class(name, own) or begun or nearest_names(name, own or known) or own
+        _same_spelling(name, known)
+        or same_class(name, own)
+        or begun
+        or nearest_names(name, own or known)
+        or own
     )
     help_ = f"did you mean --architecture {' or --architecture '.join(near[:2])}?" if near else LIST_HELP
     if spec and spec.module(name):
@@ -60,10 +64,12 @@ def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) 
 def same_class(name: str, architectures: Sequence[str]) -> list[str]:
     """Return the classes that a name can mean: another spelling, else those with the same head."""
     head = _head(name)
-    return _respelled(name, architectures) or [one for one in architectures if head and _head(one) == head]
+    return _same_spelling(name, architectures) or [
+        one for one in architectures if head and _head(one) == head
+    ]
 
 
-def _respelled(name: str, architectures: Iterable[str]) -> list[str]:
+def _same_spelling(name: str, architectures: Iterable[str]) -> list[str]:
     """Return the classes whose name differs only in letter case, or in the prefix of another framework."""
     bare = re.sub("^(TF|Flax)(?=[A-Z])", "", name).lower()
     return [one for one in architectures if one.lower() == bare]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 
-from archspec.arguments import checked
+from archspec.arguments import check_arguments
 from archspec.configs.scope import Scope
 from archspec.costs.builder import Costed, build_costs
 from archspec.costs.forward import COUNT_HELP, validation_gap
@@ -18,7 +18,7 @@ from archspec.costs.records import (
     KERNELS,
     Saved,
     Step,
-    checkpointed,
+    checkpointed_layers,
     own_terms,
     training_axes,
     walk,
@@ -65,22 +65,22 @@ class StepActivations:
         if not self.step.checkpointing:
             return 0
         sizes = [(f"{path}.", nbytes) for path, nbytes in self._by_module(False).items()]
-        layers = [f"{path}." for path, _ in checkpointed(self.tree)]
+        layers = [f"{path}." for path, _ in checkpointed_layers(self.tree)]
         return max((sum(n for path, n in sizes if path.startswith(layer)) for layer in layers), default=0)
 
     def _by_module(self, checkpointing: bool) -> dict[str, int]:
-        found, shares = self._saved(self.tree, checkpointing), self.shares
+        found, shares = self._saved_bytes(self.tree, checkpointing), self.shares
         if shares is None:
             return found
         axes = training_axes(self.step._replace(batch=0))
-        fixed = self._saved(build_costs(self.scope, self.architecture, axes).root, checkpointing)
+        fixed = self._saved_bytes(build_costs(self.scope, self.architecture, axes).root, checkpointing)
         return {
-            path: shares.kept(path, nbytes, fixed.get(path, 0))
+            path: shares.saved_bytes(path, nbytes, fixed.get(path, 0))
             for path, nbytes in found.items()
             if shares.here(path)
         }
 
-    def _saved(self, tree: Node, checkpointing: bool) -> dict[str, int]:
+    def _saved_bytes(self, tree: Node, checkpointing: bool) -> dict[str, int]:
         found = Counter[str]()
         for path, node, _ in walk(tree, "activation_bytes", checkpointing):
             for name, (nbytes,) in own_terms("activation_bytes", node, checkpointing):
@@ -91,7 +91,7 @@ class StepActivations:
         return {path: nbytes for path, nbytes in found.items() if nbytes}
 
 
-@checked
+@check_arguments
 def validated_activations(
     scope: Scope,
     architecture: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from archspec.configs.scope import Scope
-from archspec.costs.products import axes_here, cache_tensors, contraction
+from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction
 from archspec.costs.records import (
     ALLOCATIONS,
     EXACT,
@@ -15,14 +15,14 @@ from archspec.costs.records import (
     Saved,
     axes_of,
     inner_axes,
+    is_training,
     layer_saves,
-    trains,
     weight_costs,
 )
 from archspec.language.domain import Exact
 from archspec.language.expression import Expression, Locals
 from archspec.specs.records import Body, Module, Runs
-from archspec.tree.builder import Builder, keep
+from archspec.tree.builder import Builder, cache_builder
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.typing_light import Any
@@ -57,7 +57,7 @@ class Costed(Builder):
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
         frame = super().frame_of(module, scope, local)
         frame.axes, frame.layer_idx = self.axes, self.layer_idx
-        frame.runs, frame.saves = module.runs, module.saves if trains(self.axes) else {}
+        frame.runs, frame.saves = module.runs, module.saves if is_training(self.axes) else {}
         return frame
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
@@ -106,7 +106,11 @@ class Costed(Builder):
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         found = self.scope.spec.library.contractions().get(name)
-        return super().call(name, node, local) if found is None else contraction(self, found, node, local)
+        return (
+            super().call(name, node, local)
+            if found is None
+            else evaluate_contraction(self, found, node, local)
+        )
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
         """Evaluate a loop; `layer_idx` is the counter of the innermost loop of modules."""
@@ -138,7 +142,7 @@ class Costed(Builder):
         if name in OUTPUT_SIZES:
             width = built.tensors[0].shape[OUTPUT_SIZES[name]]
             self.outputs[id(built)] = built, self.axes["batch"] * self.axes["tokens"] * width
-        if trains(self.axes):
+        if is_training(self.axes):
             built.saves = layer_saves(name, built.tensors, self.axes)
         return built
 
@@ -153,7 +157,7 @@ class Costed(Builder):
         if not child.leaf:
             self.fail(f"{name} is not a layer: write what it saves in its own module", stated.tree)
         child = child.copy()
-        child.saves = [self.saved(name, stated)]
+        child.saves = [self.evaluate_saved(name, stated)]
         return child
 
     def _run(self, inner: Body, name: str, runs: Runs) -> Node | None:
@@ -176,22 +180,26 @@ class Costed(Builder):
             child.computed = routed._replace(chosen=chosen)
         return child
 
-    def saved(self, name: str, stated: Expression | None) -> Saved:
+    def evaluate_saved(self, name: str, stated: Expression | None) -> Saved:
         """Return the bytes of one line of `saves:`."""
         if stated is None:
             return Saved(name, None)
         return Saved(name, self.evaluate(stated, self.frames[-1].local) * axes_here(self)["times"])
 
-    def completed(self, built: Node, module: Module) -> None:
+    def complete(self, built: Node, module: Module) -> None:
         """Add the costs of a module's own code."""
         if self.axes is None:
             return
         frame, attributes = self.frames[-1], module.body if isinstance(module.body, dict) else {}
-        own = [self.saved(name, stated) for name, stated in frame.saves.items() if name not in attributes]
+        own = [
+            self.evaluate_saved(name, stated)
+            for name, stated in frame.saves.items()
+            if name not in attributes
+        ]
         products = [self.evaluate(op, frame.local) for op in module.ops]
         products = [found for found in products if found is not None]
         built.costs = [*built.costs, *(cost for cost, _, _ in products)]
-        if trains(self.axes):
+        if is_training(self.axes):
             built.saves = [*built.saves, *(saved for _, _, saved in products), *own]
         if built.cache is None or module.cache is None:
             built.cache = None
@@ -211,7 +219,7 @@ class CostBuilder(Costed):
         if type(self.domain) is Exact:  # other domains note each decision, and need one allocation
             self.allocations = ALLOCATIONS
 
-    def serves(self, architecture: str, axes: Axes) -> bool:
+    def has_costs_at(self, architecture: str, axes: Axes) -> bool:
         """Return True if the tree has the costs at some axes; a training step has those of its call."""
         known_by, lengths = self.domain.known_by, self.lengths
         read = [name for name in axes if self.attends or name not in _ENCODER_AXES]
@@ -225,11 +233,11 @@ class CostBuilder(Costed):
 def build_costs(scope: Scope, architecture: str, axes: Axes) -> CostBuilder:
     """Return a builder with the tree of an architecture at some axes; each is built once for a config."""
     for known in scope.built:
-        if isinstance(known, CostBuilder) and known.serves(architecture, axes):
+        if isinstance(known, CostBuilder) and known.has_costs_at(architecture, axes):
             return known
     builder = CostBuilder(scope, axes)
     builder.build(architecture)
-    keep(builder)
+    cache_builder(builder)
     return builder
 
 

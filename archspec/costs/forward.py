@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import cached_property
 from math import prod
 
-from archspec.arguments import checked
+from archspec.arguments import check_arguments
 from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
@@ -14,7 +14,7 @@ from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.tables.axes import AXES
 from archspec.tree.node import Node
 from archspec.typing_light import NamedTuple
@@ -71,7 +71,7 @@ class Forward:
         given |= dict(zip(AXES, lengths, strict=False)) | named
         for name, value in given.items():
             least = AXES[name].minimum if name in AXES else 0
-            if value is not None and (type(here(value)) is not int or value < least):
+            if value is not None and (type(concrete_value(value)) is not int or value < least):
                 raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
         call = Call(**{name: value for name, value in given.items() if value is not None})
         if given["new_encoder_tokens"] is None:
@@ -154,13 +154,13 @@ class Forward:
         """The supported allocations: `exact`, `static` if it was validated, `pages`."""
         return tuple(one for one in ALLOCATIONS if one != STATIC or STATIC in self.held)
 
-    @checked
+    @check_arguments
     def cache_elements(self, allocation: str = EXACT) -> int:
         """Return the elements of the KV cache: see :meth:`cache_bytes`."""
-        return sum(tensor.numel for tensor in self.allocated(allocation))
+        return sum(tensor.numel for tensor in self.allocated_tensors(allocation))
 
-    @checked
-    def allocated(self, allocation: str) -> list[CacheTensor]:
+    @check_arguments
+    def allocated_tensors(self, allocation: str) -> list[CacheTensor]:
         """Return the tensors that an allocation reserves."""
         if allocation not in ALLOCATIONS:
             known = ", ".join(ALLOCATIONS)
@@ -172,7 +172,7 @@ class Forward:
         call = whole_pages(self.call) if allocation == PAGES else self.call
         return _cache_of(build_costs(self.scope, self.architecture, axes_of(call)).root, allocation)
 
-    @checked
+    @check_arguments
     def check_held(self, name: str) -> None:
         """Errors: :class:`ArchspecError` for a number that was not validated."""
         if name not in HELD:
@@ -182,7 +182,7 @@ class Forward:
             message = f"{what} of {self.architecture} are not supported: not validated against {reference}"
             raise ArchspecError(message, help="its FLOPs and its KV cache are supported")
 
-    @checked
+    @check_arguments
     def cache_bytes(self, dtype: str, allocation: str = EXACT) -> int:
         """Return the bytes of the KV cache after this call in a dtype; some states have a fixed dtype.
 
@@ -190,7 +190,7 @@ class Forward:
         tokens; `pages` is a serving engine that gives all layers pages of 16 tokens, layers with a window in
         full length, too.
         """
-        kept = self.allocated(allocation)
+        kept = self.allocated_tensors(allocation)
         return sum(tensor.numel * dtype_bytes(tensor.dtype or dtype) for tensor in kept)
 
 

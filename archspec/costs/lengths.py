@@ -11,7 +11,7 @@ from archspec.costs.forward import Forward, check_supported
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
 from archspec.tree.builder import tree_of
-from archspec.tree.runnable import unrunnable
+from archspec.tree.runnable import run_problems
 from archspec.typing_light import Any
 
 USUAL_TOKENS, _USUAL_ENCODER_TOKENS = 2048, 512
@@ -45,7 +45,7 @@ def forward_of(scope: Scope, architecture: str, **lengths: Any) -> Forward:
     check_runs(scope, architecture)
     if lengths.get("tokens") is None:
         lengths["tokens"] = usual_tokens(scope, lengths.get("past", 0))
-    held = scope.spec.library.costs(scope.spec.model_type).held(architecture)
+    held = scope.spec.library.costs(scope.spec.model_type).validated_figures(architecture)
     forward = Forward(scope, architecture, held=held, **lengths)
     check_lengths(scope, architecture, forward.call)
     return forward
@@ -53,8 +53,8 @@ def forward_of(scope: Scope, architecture: str, **lengths: Any) -> Forward:
 
 def check_runs(scope: Scope, architecture: str) -> None:
     """Errors: :class:`ArchspecError` for a config that transformers builds and cannot run."""
-    if next(unrunnable(scope, architecture), None) is not None:
-        for problem in unrunnable(scope, architecture, tree_of(scope, architecture)):
+    if next(run_problems(scope, architecture), None) is not None:
+        for problem in run_problems(scope, architecture, tree_of(scope, architecture)):
             raise ArchspecError(problem)
 
 

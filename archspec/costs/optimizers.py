@@ -111,7 +111,7 @@ class States(NamedTuple):
                 found.append(Row(state, kind, None, 1, size))
         return found
 
-    def gathered(self, parts: list[Part]) -> list[Row]:
+    def gathered_rows(self, parts: list[Part]) -> list[Row]:
         """Return the largest layer, or module outside of layers, that ZeRO's stage 3 gathers."""
         if self.zero < len(STAGES) or self.ranks.data == 1:
             return []

@@ -13,7 +13,7 @@ from archspec.errors import ArchspecError
 from archspec.specs.files import read_json
 from archspec.tree.builder import tree_of
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor, joined
+from archspec.tree.tensors import Tensor, join_path
 from archspec.typing_light import NamedTuple
 
 PLANS = "plans.json"
@@ -54,7 +54,7 @@ class Ranks(NamedTuple):
         return self.tensor > 1 or self.expert > 1
 
     @property
-    def whole(self) -> bool:
+    def hold_whole_model(self) -> bool:
         """True if a rank has the whole model."""
         return not self.cut and self.pipeline == 1
 
@@ -146,9 +146,9 @@ def _add_plans(node: Node, path: str, ranks: int, found: Plan) -> None:
             if type(heads) is int and heads % ranks:
                 raise ArchspecError(f"tensor_parallel={ranks} does not divide {heads} {name}")
     for styles, added in zip(found, own, strict=True):
-        styles.update({joined(path, name): style for name, style in added.items()})
+        styles.update({join_path(path, name): style for name, style in added.items()})
     for name, child in node.children.items():
-        _add_plans(child, joined(path, name), ranks, found)
+        _add_plans(child, join_path(path, name), ranks, found)
 
 
 def _part(tensor: Tensor, plan: Plan, ranks: Ranks) -> Part:
@@ -230,11 +230,11 @@ class Shares:
                 if own * ranks.tensor != tensor.numel and own != tensor.numel:
                     raise ArchspecError(f"{tensor.name} cannot be cut into equal parts", help=_STATES)
 
-    def kept(self, path: str, nbytes: int, fixed: int) -> int:
+    def saved_bytes(self, path: str, nbytes: int, fixed: int) -> int:
         """Return a rank's share of the bytes that a module saves; ``fixed`` bytes are not sharded."""
         pattern = _pattern(path)
         cut = pattern in self.inner or self.plan.get(pattern) in _ON_COLUMNS
-        return fixed + self._shared(path, nbytes - fixed) if cut else nbytes
+        return fixed + self._share_of(path, nbytes - fixed) if cut else nbytes
 
     def flops(self, path: str, flops: int) -> int:
         """Return a rank's share of the FLOPs of a module."""
@@ -242,9 +242,9 @@ class Shares:
         weight, style = self.shapes.get(f"{path}.weight"), self.plan.get(pattern)
         if weight is not None and style is not None:
             return flops * prod(_cut(weight, style, self.ranks.tensor)) // weight.numel
-        return self._shared(path, flops) if pattern in self.inner else flops
+        return self._share_of(path, flops) if pattern in self.inner else flops
 
-    def _shared(self, path: str, number: int) -> int:
+    def _share_of(self, path: str, number: int) -> int:
         if number % self.ranks.tensor:
             message = f"the activations of {path} cannot be cut into {self.ranks.tensor} equal parts"
             raise ArchspecError(message, help=_STATES)

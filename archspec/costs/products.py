@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from archspec.configs.scope import Scope
-from archspec.costs.records import Axes, Cost, Kept, trains
+from archspec.costs.records import Axes, Cost, Kept, is_training
 from archspec.errors import ConfigError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.specs.records import Contraction
 from archspec.tree.inside import Frame
 from archspec.typing_light import Any
@@ -21,7 +21,7 @@ _CACHE_LENGTHS = {  # the key that transformers' cache reads for a layer, by its
 }
 
 
-def contraction(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Any:
+def evaluate_contraction(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Any:
     """Return the cost, cache tensors and saved bytes of a product, or bytes for an entry without FLOPs."""
     outer, given = builder.frames[-1], _arguments(builder, found, node, local)
     if found.cache:
@@ -32,12 +32,12 @@ def contraction(builder: Costed, found: Contraction, node: ast.Call, local: Loca
     builder.frames.append(frame)
     try:
         for condition in found.require:
-            if not builder.truth(builder.evaluate(condition, frame.local), condition.tree):
+            if not builder.is_true(builder.evaluate(condition, frame.local), condition.tree):
                 builder.fail(f"{found.name} is supported only if `{condition.text}`", node)
         if found.flops is None:
             return _saved_bytes(builder, found, node)
-        cost = _cost(builder, found, found.flops)
-        saved = builder.saved(found.name, found.saves) if trains(frame.axes) else None
+        cost = _make_cost(builder, found, found.flops)
+        saved = builder.evaluate_saved(found.name, found.saves) if is_training(frame.axes) else None
         kind = builder.evaluate(found.kind, frame.local) if found.kind is not None else "state"
         kept = list(cache_tensors(builder, found.cache, kind))
         for allocation in builder.allocations[1:] if found.cache else ():
@@ -63,7 +63,7 @@ def cache_tensors(builder: Costed, shapes: Mapping[str, Expression], kind: str) 
         if sizes is None:
             continue
         dtype = sizes.pop() if sizes[-1] is None or isinstance(sizes[-1], str) else None
-        if builder.keeps_empty or all(here(size) for size in sizes):
+        if builder.keeps_empty or all(concrete_value(size) for size in sizes):
             yield Kept(name, kind, tuple(sizes), axes["times"], dtype, axes["allocation"])
 
 
@@ -91,7 +91,7 @@ def _saved_bytes(builder: Costed, found: Contraction, node: ast.Call) -> Any:
     builder.fail(f"the activations that {given.get('kind')} saves for the backward are not supported", node)
 
 
-def _cost(builder: Costed, found: Contraction, flops: Expression) -> Cost:
+def _make_cost(builder: Costed, found: Contraction, flops: Expression) -> Cost:
     axes, local = axes_here(builder), builder.frames[-1].local
     whole = builder.evaluate(flops, local)
     masked = whole if found.masked_flops is None else builder.evaluate(found.masked_flops, local)

@@ -9,7 +9,7 @@ from math import prod
 from archspec.specs.torch_layers import Leaf
 from archspec.tables.quantities import COSTS, Term
 from archspec.tree.node import Node, Routed
-from archspec.tree.tensors import joined
+from archspec.tree.tensors import join_path
 from archspec.typing_light import Any, NamedTuple
 
 Axes = dict[str, Any]  # by the names of `archspec.specs.records.RUNS`, and the allocation of a cache
@@ -29,7 +29,7 @@ class Call(NamedTuple):
     ``new_encoder_tokens`` is how many encoder tokens this call computes: all of them, or 0 if the encoder's
     output is given.
 
-    >>> Call(1, 1, encoder_tokens=9, new_encoder_tokens=9).at({"encoder_tokens": 12})
+    >>> Call(1, 1, encoder_tokens=9, new_encoder_tokens=9).replace({"encoder_tokens": 12})
     Call(batch=1, tokens=1, past=0, encoder_tokens=12, new_encoder_tokens=12)
     """
 
@@ -54,7 +54,7 @@ class Call(NamedTuple):
         """All encoder tokens, none after a past."""
         return 0 if self.past else self.encoder_tokens
 
-    def at(self, lengths: dict[str, int]) -> Call:
+    def replace(self, lengths: dict[str, int]) -> Call:
         """Replace some lengths; `new_encoder_tokens` follows them if it has its default."""
         found = self._replace(**lengths)
         if "new_encoder_tokens" in lengths or self.new_encoder_tokens != self.default_new_encoder_tokens:
@@ -88,7 +88,7 @@ class Step(NamedTuple):
         """Return the lengths by the names of their axes."""
         return {"batch": self.batch, "tokens": self.tokens, "encoder_tokens": self.encoder_tokens}
 
-    def at(self, lengths: dict[str, Any]) -> Step:
+    def replace(self, lengths: dict[str, Any]) -> Step:
         """Replace some lengths; those that a training step does not have are ignored."""
         return self._replace(**{name: value for name, value in lengths.items() if name in self.lengths()})
 
@@ -144,7 +144,7 @@ def training_axes(step: Step) -> Axes:
     return {**axes_of(step.call), "element_bytes": ELEMENT_BYTES[step.dtype], **options}
 
 
-def trains(axes: Axes | None) -> bool:
+def is_training(axes: Axes | None) -> bool:
     """Return True for the axes of a training step."""
     return axes is not None and "element_bytes" in axes
 
@@ -196,7 +196,7 @@ def own_terms(quantity: str, node: Node, checkpointing: bool = False) -> list[Te
     return [term for term in found if (term[0] == _CHECKPOINT) == recomputed]
 
 
-def inside(node: Node, quantity: str, checkpointing: bool = False) -> dict[str, Node]:
+def counted_children(node: Node, quantity: str, checkpointing: bool = False) -> dict[str, Node]:
     """Return the children of a module whose terms count."""
     if quantity == "cache_elements" and node.cache is None:
         return {}
@@ -212,7 +212,7 @@ def walk(
 
     A parameter has the path of its module. Of experts that are modules only the computed ones are visited.
     """
-    own, children = routed_of(node), list(inside(node, quantity, checkpointing).items())
+    own, children = routed_of(node), list(counted_children(node, quantity, checkpointing).items())
     routed = own or routed
     is_list = own is not None and len(children) == own.experts and children[0][1].children
     if own is not None and is_list and COSTS[quantity].active:
@@ -220,7 +220,9 @@ def walk(
     yield path, node, routed
     for name, child in children:
         is_parameter = child.cls in ("Parameter", "Buffer")
-        yield from walk(child, quantity, checkpointing, path if is_parameter else joined(path, name), routed)
+        yield from walk(
+            child, quantity, checkpointing, path if is_parameter else join_path(path, name), routed
+        )
 
 
 def by_module(node: Node, quantity: str) -> dict[str, int]:
@@ -248,7 +250,7 @@ def is_checkpointed(node: Node) -> bool:
     return any(saved.name == _CHECKPOINT for saved in node.saves)
 
 
-def checkpointed(node: Node) -> list[tuple[str, Node]]:
+def checkpointed_layers(node: Node) -> list[tuple[str, Node]]:
     """Return the layers that checkpointing recomputes, with their paths."""
     visits = walk(node, "activation_bytes", checkpointing=True)
     return [(path, one) for path, one, _ in visits if is_checkpointed(one)]

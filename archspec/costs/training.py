@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cached_property
 
-from archspec.arguments import checked
+from archspec.arguments import check_arguments
 from archspec.configs.scope import Scope
 from archspec.costs.activations import PIPELINE, TENSOR, StepActivations, loss_gap, validated_activations
 from archspec.costs.builder import cost_facts
@@ -13,7 +13,7 @@ from archspec.costs.forward import Forward, check_encoder, check_supported
 from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.optimizers import KEPT, STAGES, Row, States, check_zero, optimizer_named
 from archspec.costs.parallel import KINDS, Ranks, Shares, check_ranks, stages
-from archspec.costs.records import KERNELS, Step, by_module, checkpointed
+from archspec.costs.records import KERNELS, Step, by_module, checkpointed_layers
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.scheme import kept_in_float32
@@ -42,7 +42,7 @@ class TrainingStep:
     ZeRO's stages shard the optimizer (1), gradients (2) and weights (3) over ``data_parallel`` ranks: of n
     elements a rank has n / ranks, rounded up. Stage 3 gathers whole weights; the largest layer, or module
     outside of layers, is counted. Gradients are counted next to all activations, as when a step accumulates
-    gradients. ``excluded`` lists what is not counted, so ``total_bytes`` is a lower bound.
+    gradients. ``excluded_parts`` lists what is not counted, so ``total_bytes`` is a lower bound.
 
     ``tensor_parallel`` and ``expert_parallel`` shard parameters by transformers' plans;
     ``pipeline_parallel`` puts layers on stages. The figures are those of :attr:`stage`. There ``batch`` is a
@@ -53,7 +53,7 @@ class TrainingStep:
     Errors: :class:`ArchspecError` if transformers does not shard the class like this.
     """
 
-    @checked
+    @check_arguments
     def __init__(  # noqa: PLR0913 - the options of the verb
         self,
         scope: Scope,
@@ -98,7 +98,7 @@ class TrainingStep:
         self._stages = stages(scope, architecture, tensors, self.ranks)
 
     def _check_lengths(self) -> None:
-        _ = self._found  # the tree of a training step serves the checks, too
+        _ = self._activations_or_error  # the tree of a training step serves the checks, too
         check_runs(self.scope, self.architecture)
         call = Step(self.batch, self.tokens, encoder_tokens=self.encoder_tokens or 0).call
         check_lengths(self.scope, self.architecture, call)
@@ -112,11 +112,11 @@ class TrainingStep:
         if len(self._stages) == 1:
             return 0
         totals = [
-            sum(row.bytes for row in (*self._states.rows(parts), *self._states.gathered(parts)))
+            sum(row.bytes for row in (*self._states.rows(parts), *self._states.gathered_rows(parts)))
             for parts in self._stages
         ]
         with suppress(ArchspecError):
-            totals = [states + sum(kept) for states, kept in zip(totals, self._kept, strict=True)]
+            totals = [states + sum(kept) for states, kept in zip(totals, self._stage_bytes, strict=True)]
         return totals.index(max(totals))
 
     def _shares(self, stage: int) -> Shares:
@@ -133,7 +133,7 @@ class TrainingStep:
         """
         check_supported(self.scope, self.architecture)
         call = self.forward
-        if self.ranks.whole:
+        if self.ranks.hold_whole_model:
             return call.training_flops
         call.check_trained()
         check_ranks(self.scope.spec.model_type, self.architecture, self.ranks, "FLOPs")
@@ -153,9 +153,9 @@ class TrainingStep:
         """
         if not self.checkpointing:
             return 0
-        if not self.ranks.whole:
+        if not self.ranks.hold_whole_model:
             raise ArchspecError("recomputed FLOPs are not supported with model parallelism")
-        layers = checkpointed(self.activations.tree)
+        layers = checkpointed_layers(self.activations.tree)
         if not layers:
             raise ArchspecError(f"recomputed layers of {self.architecture} are not supported")
         return sum(sum(by_module(layer, "flops").values()) for _, layer in layers)
@@ -179,7 +179,7 @@ class TrainingStep:
         return sum(row.bytes for row in self.states if row.name in (name, f"{name}{KEPT}"))
 
     @cached_property
-    def _found(self) -> StepActivations | ArchspecError:
+    def _activations_or_error(self) -> StepActivations | ArchspecError:
         options = {"attention": self.attention, "checkpointing": self.checkpointing, "dtype": self.dtype}
         try:
             return validated_activations(self.scope, self.architecture, **{**self._lengths, **options})
@@ -192,14 +192,14 @@ class TrainingStep:
 
         Errors: :class:`ArchspecError` for a class whose activations are not supported.
         """
-        if isinstance(self._found, ArchspecError):
-            raise self._found
-        return self._found
+        if isinstance(self._activations_or_error, ArchspecError):
+            raise self._activations_or_error
+        return self._activations_or_error
 
     @property
     def activation_bytes(self) -> int:
         """Bytes of the activations on a rank, with those of the loss."""
-        return self._kept[self.stage][0]
+        return self._stage_bytes[self.stage][0]
 
     @property
     def loss_bytes(self) -> int:
@@ -217,22 +217,22 @@ class TrainingStep:
         return loss_gap(self.scope.spec.model_type, self.architecture, ranks)
 
     @property
-    def excluded(self) -> list[str]:
+    def excluded_parts(self) -> list[str]:
         """The parts that are not counted, so that :attr:`total_bytes` is a lower bound."""
         found = [f"the loss ({self.loss_gap})"] if self.loss_gap else []
         if self.scope.raw.get("output_router_logits"):
             found.append("the auxiliary loss of the routers")
         if self.zero == len(STAGES):
             found.append("layers that are gathered ahead")
-        if self.data_parallel > 1 or not self.ranks.whole:
+        if self.data_parallel > 1 or not self.ranks.hold_whole_model:
             found.append("buffers of communication")
         return [*found, *_EXCLUDED]
 
     @cached_property
-    def _kept(self) -> list[tuple[int, int]]:
+    def _stage_bytes(self) -> list[tuple[int, int]]:
         """By stage: bytes of the activations in flight, and bytes while a layer is recomputed."""
         whole, ranks = self.activations, self.ranks
-        if ranks.whole:
+        if ranks.hold_whole_model:
             return [(whole.bytes, whole.recomputed_bytes)]
         for kind in dict.fromkeys((self.attention, whole.step.kind)):  # a layer is recomputed in full
             check_ranks(self.scope.spec.model_type, self.architecture, ranks, kind)
@@ -245,7 +245,7 @@ class TrainingStep:
 
     @property
     def total_bytes(self) -> int:
-        """The sum of :attr:`table`, a lower bound: see :attr:`excluded`."""
+        """The sum of :attr:`table`, a lower bound: see :attr:`excluded_parts`."""
         return sum(row.bytes for row in self.table)
 
     @cached_property
@@ -255,15 +255,19 @@ class TrainingStep:
 
     @property
     def table(self) -> list[Row]:
-        """All rows: :attr:`states`, :attr:`gathered`, activations, and the recomputed layer."""
-        rows = [*self.states, *self.gathered, Row("activations", self.dtype, None, 1, self.activation_bytes)]
-        again = self._kept[self.stage][1]
+        """All rows: :attr:`states`, :attr:`gathered_rows`, activations, and the recomputed layer."""
+        rows = [
+            *self.states,
+            *self.gathered_rows,
+            Row("activations", self.dtype, None, 1, self.activation_bytes),
+        ]
+        again = self._stage_bytes[self.stage][1]
         return [*rows, *([Row("recomputed", self.dtype, None, 1, again)] if again else [])]
 
     @property
-    def gathered(self) -> list[Row]:
+    def gathered_rows(self) -> list[Row]:
         """A row of the largest layer, or module outside of layers, that ZeRO's stage 3 gathers."""
-        return self._states.gathered(self._stages[self.stage])
+        return self._states.gathered_rows(self._stages[self.stage])
 
     @cached_property
     def _states(self) -> States:

@@ -25,7 +25,7 @@ from archspec.formats.scheme import (
 )
 from archspec.terminal import number
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor, joined, modules
+from archspec.tree.tensors import Tensor, join_path, modules
 from archspec.typing_light import NamedTuple
 
 _NAMED_LINEARS = ("BridgeTowerTransform",)
@@ -63,25 +63,29 @@ class Weights:
         return sum(stored.bytes for stored in self.table)
 
     @cached_property
-    def upcast(self) -> int:
+    def upcast_params(self) -> int:
         """Unquantized parameters that transformers loads in float32, although :attr:`dtype` has 16 bits."""
         if self.scheme is not None and self.scheme.own_names:  # a format that transformers does not load
             return 0
-        kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._packed.keys()
+        kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._packed_bytes.keys()
         return sum(one.numel for one in self._unique if one.name in kept)
 
     @property
-    def loaded(self) -> list[Stored]:
-        """:attr:`table` as the weights are in memory: those in :attr:`upcast` in float32."""
-        if not self.upcast:
+    def loaded_table(self) -> list[Stored]:
+        """:attr:`table` as the weights are in memory: those in :attr:`upcast_params` in float32."""
+        if not self.upcast_params:
             return self.table
         *quantized, (dtype, elements, _) = self.table
-        return [*quantized, _in_dtype(elements - self.upcast, dtype), _in_dtype(self.upcast, "float32")]
+        return [
+            *quantized,
+            _in_dtype(elements - self.upcast_params, dtype),
+            _in_dtype(self.upcast_params, "float32"),
+        ]
 
     @property
     def loaded_bytes(self) -> int:
-        """All bytes of :attr:`loaded`."""
-        return sum(stored.bytes for stored in self.loaded)
+        """All bytes of :attr:`loaded_table`."""
+        return sum(stored.bytes for stored in self.loaded_table)
 
     @cached_property
     def table(self) -> list[Stored]:
@@ -89,8 +93,8 @@ class Weights:
         elements = sum(one.numel for one in self._unique)
         if self.scheme is None:
             return [_in_dtype(elements, self.dtype)]
-        packed = sum(one.numel for one in self._unique if one.name in self._packed)
-        quantized = Stored(self.scheme.name, packed, sum(self._packed.values()))
+        packed = sum(one.numel for one in self._unique if one.name in self._packed_bytes)
+        quantized = Stored(self.scheme.name, packed, sum(self._packed_bytes.values()))
         return [quantized, _in_dtype(elements - packed, self.dtype)]
 
     @property
@@ -104,7 +108,7 @@ class Weights:
         if self.scheme is None:
             return []
         found = []
-        stays = [one for one in self._unique if one.name not in self._packed and len(one.shape) == 3]
+        stays = [one for one in self._unique if one.name not in self._packed_bytes and len(one.shape) == 3]
         if routed := sum(one.numel for one in stays if one.active != one.numel):
             found.append(
                 f"{number(routed)} parameters of experts stay in {self.dtype}: {self.scheme.name} does not "
@@ -117,7 +121,7 @@ class Weights:
         return found
 
     @cached_property
-    def _packed(self) -> dict[str, int]:
+    def _packed_bytes(self) -> dict[str, int]:
         if self.scheme is None:
             return {}
         found = dict(self._pack(self.scheme))
@@ -140,7 +144,7 @@ class Weights:
             if not path.startswith(start) or not is_converted(path, self.left_out):
                 continue
             if not node.leaf:
-                yield from self._experts(path, node, scheme)
+                yield from self._fused_experts(path, node, scheme)
                 continue
             weight, size = f"{path}.weight", self._matrix(path, node, model_type, scheme)
             if size is None or (scheme.whole_file and weight in copies):
@@ -161,7 +165,7 @@ class Weights:
         rows, columns = (columns, rows) if node.cls == CONV1D else (rows, columns)
         return layout.bytes(rows, columns, dtype_bytes(self.dtype))
 
-    def _experts(self, path: str, node: Node, scheme: Scheme) -> Iterator[tuple[str, int]]:
+    def _fused_experts(self, path: str, node: Node, scheme: Scheme) -> Iterator[tuple[str, int]]:
         """Yield each fused tensor of experts that a scheme quantizes.
 
         Errors: :class:`ArchspecError` for experts of a shape that is not supported.
@@ -208,7 +212,7 @@ def _typed_modules(node: Node, path: str = "", model_type: str = "") -> Iterator
         model_type = node.scope.spec.model_type
     yield path, node, model_type
     for name, child in node.children.items():
-        yield from _typed_modules(child, joined(path, name), model_type)
+        yield from _typed_modules(child, join_path(path, name), model_type)
 
 
 def _expert_sizes(shapes: dict[str, tuple[int, int, int]]) -> dict[str, tuple[int, int, int]]:

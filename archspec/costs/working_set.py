@@ -32,7 +32,7 @@ class Room(NamedTuple):
     exact: bool = True
 
 
-def room(
+def peak_memory(
     forward: Forward, dtype: str, allocation: str = EXACT, last: bool = False, quantized: bool = False
 ) -> Room:
     """Return the peak temporary memory of a call, or as a lower bound the largest output of a layer.
@@ -83,7 +83,7 @@ def working_set(forward: Forward, last: bool = False) -> Room | None:
     layers = [*base.children["layers"].children.values()] if "layers" in base.children else []
     if not layers or not all(map(_is_llama_layer, layers)) or not _is_supported(forward, layers[-1]):
         return None
-    rooms = _rooms(forward, layers[-1], len(layers), last)
+    rooms = _peaks(forward, layers[-1], len(layers), last)
     return sorted(rooms, key=lambda one: one.bytes)[-1]
 
 
@@ -106,7 +106,7 @@ def _is_supported(forward: Forward, layer: Node) -> bool:
     return plain and one_kind and full and (call.past == 0 or call.tokens == 1)
 
 
-def _rooms(forward: Forward, layer: Node, depth: int, last: bool) -> list[Room]:
+def _peaks(forward: Forward, layer: Node, depth: int, last: bool) -> list[Room]:
     """Return the allocations in the last layer, when all earlier ones have their cache, and in the head."""
     call, attention, mlp = forward.call, *(layer.children[name] for name in ("self_attn", "mlp"))
     positions, heads = call.batch * call.tokens, forward.scope.get("num_attention_heads")

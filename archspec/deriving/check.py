@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from archspec.deriving.session import Draft
 from archspec.errors import ArchspecError, Problem
-from archspec.specs.library import Library, shipped
+from archspec.specs.library import Library, shipped_library
 from archspec.specs.records import Spec
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ def overlay(drafts: list[Draft], keep: bool = True) -> Iterator[Library]:
     """The library with drafts in it, in a folder of their own; ``keep`` leaves specs that exist as
     they are."""
     with tempfile.TemporaryDirectory() as folder:
-        described = set(shipped().model_types())
+        described = set(shipped_library().model_types())
         for index, draft in enumerate(drafts):
             kept = keep and index and draft.model_type in described and not missing(draft)
             if not kept:
                 with open(os.path.join(folder, draft.model_type + ".yaml"), "w", encoding="utf-8") as file:
                     file.write(draft.text)
-        yield Library(folder, *shipped().folders)
+        yield Library(folder, *shipped_library().folders)
 
 
 def missing(draft: Draft) -> list[str]:
     """What other drafts need of a draft, and the library's own spec of the model type does not have."""
-    spec = shipped().load(draft.model_type)
+    spec = shipped_library().load(draft.model_type)
     fields = {*spec.fields, *spec.fixed, *spec.attribute_map, "num_labels", "model_type"}
     return [name for name in draft.asked if name not in fields and spec.module(name) is None]
 

@@ -11,7 +11,7 @@ from typing import Any
 from archspec.deriving.own import find_own
 from archspec.deriving.target import Target
 from archspec.errors import ArchspecError, Problem, did_you_mean
-from archspec.extras import required
+from archspec.extras import import_optional
 
 _HELP = "name a class or a model type of transformers, or package.module:Class for one of your own"
 
@@ -23,8 +23,8 @@ def find(name: str, config: str = "", kwargs: Mapping[str, Any] | None = None) -
     transformers is missing.
     """
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    required("torch")
-    transformers = required("transformers")
+    import_optional("torch")
+    transformers = import_optional("transformers")
     if ":" in name:
         return find_own(name, config, kwargs)
     if kwargs:
@@ -75,10 +75,10 @@ def _library(name: str) -> Target:
 def _class_named(name: str) -> type:
     import transformers
 
-    from archspec.reference import Unavailable, mapped, model_class
+    from archspec.reference import Unavailable, auto_classes, model_class
 
     found = getattr(transformers, name, None)
-    tables = mapped()
+    tables = auto_classes()
     for model_type in [model_type for model_type, listed in tables if listed == name]:
         try:
             found = found or model_class(name, model_type)

@@ -18,7 +18,7 @@ from typing import Any
 from archspec.configs.overrides import as_typed
 from archspec.deriving.target import Target
 from archspec.errors import ArchspecError, Problem, did_you_mean
-from archspec.specs.exported import exported
+from archspec.specs.exported import exported_types
 
 _CONFIG_HELP = (
     "annotate the constructor's first parameter with the config class, "
@@ -129,7 +129,7 @@ def options(cls: type, config: Any, described: Collection[str]) -> str:
 
 def _free(model_type: str) -> str:
     """A name for a model type that transformers does not have."""
-    return f"own_{model_type}" if model_type in exported() else model_type
+    return f"own_{model_type}" if model_type in exported_types() else model_type
 
 
 def _problem(message: str, help_: str) -> ArchspecError:

@@ -16,8 +16,8 @@ from archspec.deriving.own import configured, fields, maker
 from archspec.deriving.reading.annotations import annotated
 from archspec.deriving.target import Target
 from archspec.errors import ArchspecError
-from archspec.language.values import shown
-from archspec.reference import Refused, Row, built, module_rows
+from archspec.language.values import short_repr
+from archspec.reference import Refused, Row, build, module_rows
 from archspec.specs.records import Spec
 from archspec.specs.references import collect
 from archspec.verifying.blame import Config, Difference
@@ -55,9 +55,9 @@ class OwnClass(ReferenceClass):
             config = configured(type(self.config), settings)
         except Exception as error:  # whatever the user's config class raises is its refusal
             raise Refused(f"{type(error).__name__}: {error}") from error
-        return module_rows(built(maker(self.cls, type(config)), config))
+        return module_rows(build(maker(self.cls, type(config)), config))
 
-    def tolerates(self, refusal: Refused, rows: list[Row]) -> bool:
+    def may_differ(self, refusal: Refused, rows: list[Row]) -> bool:
         """Return True if torch cannot fill tensors without elements."""
         return _raised_in_torch(refusal.__cause__) and any(0 in row.shape for row in rows)
 
@@ -72,7 +72,7 @@ class OwnClass(ReferenceClass):
                 continue
             if name not in theirs or isinstance(ours, SubConfig):
                 continue
-            expected, found = shown(_plain(theirs[name])), shown(_plain(ours))
+            expected, found = short_repr(_plain(theirs[name])), short_repr(_plain(ours))
             if expected != found:
                 place = str(field.place)
                 differences.append(Difference("", {}, "default", name, expected, found, (place,)))

@@ -16,7 +16,7 @@ from archspec.deriving.own import config_class, find_own, keywords, named
 from archspec.deriving.own_check import verify_class
 from archspec.deriving.target import Target
 from archspec.errors import ArchspecError, Place, SpecError
-from archspec.specs.exported import exported
+from archspec.specs.exported import exported_types
 from archspec.specs.records import Spec
 from archspec.verifying.verifier import Outcome, verify_spec
 
@@ -34,7 +34,7 @@ def verify_own(spec: Spec, architecture: str, samples: int, seed: int) -> Outcom
     try:
         if not _code(spec)["path"].startswith("transformers/"):
             return verify_class(spec, target_of(spec, architecture), architecture, samples, seed)
-        if spec.model_type in exported():
+        if spec.model_type in exported_types():
             return verify_spec(spec, architecture, samples, seed)
         missing = f"transformers has no model type {spec.model_type}: name the file of a class of your own"
     except ArchspecError as error:

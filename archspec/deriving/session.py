@@ -302,10 +302,10 @@ def one_draft(
 
 def output_lines(cls: type, config_class: type) -> list[str]:
     """What a class's get_output_embeddings() returns by default, where a spec has to say it."""
-    from archspec.reference import Refused, Unavailable, built
+    from archspec.reference import Refused, Unavailable, build
 
     try:
-        model = built(maker(cls, config_class), config_class())
+        model = build(maker(cls, config_class), config_class())
     except (Refused, Unavailable, TypeError):  # its own check says so
         return []
     if not hasattr(model, "get_output_embeddings"):

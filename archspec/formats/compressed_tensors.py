@@ -16,16 +16,16 @@ _PACKED = "pack-quantized"
 _FORMATS = (*_BYTES, _PACKED, "nvfp4-pack-quantized", "mxfp4-pack-quantized")
 
 
-def scheme(keys: Keys) -> Scheme:
+def read_scheme(keys: Keys) -> Scheme:
     """Return the scheme: the Linears that a group targets and `ignore` does not list."""
-    keys.unset("transform_config moe_sparsity_config dequantize")
+    keys.refuse_keys("transform_config moe_sparsity_config dequantize")
     keys.ignore("kv_cache_scheme global_compression_ratio version")
     keys.value("sparsity_config", None, _is_dense, "supported: give dense weights")
     keys.value("run_compressed", None, lambda value: value is not False, "supported: it dequantizes")
     keys.choice("quantization_status", "compressed", "frozen", default="compressed", empty=True)
     default = keys.choice("format", *_FORMATS, "mixed-precision", default="", empty=True)
-    ignored, stated = keys.names("ignore") or (), keys.inner("config_groups")
-    groups = [_group(stated.inner(name), default) for name in stated.given]
+    ignored, stated = keys.names("ignore") or (), keys.read_mapping("config_groups")
+    groups = [_group(stated.read_mapping(name), default) for name in stated.given]
     targets = [(target, layout) for found, layout, _ in groups for target in found]
 
     def choose(path: str, cls: str) -> Layout | None:
@@ -86,7 +86,7 @@ def _arguments(keys: Keys, name: str) -> Keys | None:
     keys.ignore(name)
     if keys.given.get(name) is None:
         return None
-    found = keys.inner(name)
+    found = keys.read_mapping(name)
     found.choice("type", "int", "float", default="int")
     found.flag("symmetric", True)
     found.choice("actorder", None, "weight", "static", empty=True)
@@ -117,7 +117,7 @@ def _layout(weights: Keys, stored: str, static: int) -> Layout:
     strategy = weights.choice("strategy", "tensor", "channel", "group", "block")
     block, uneven = (1, 0) if strategy == "channel" else (0, 0), "pad"
     if strategy == "group":
-        block, uneven = (1, weights.positive("group_size", 0)), "refuse"
+        block, uneven = (1, weights.positive_int("group_size", 0)), "refuse"
     elif strategy == "block":
         block = weights.pair("block_structure")
     zero = 0 if weights.flag("symmetric", True) else bits

@@ -63,13 +63,13 @@ class Keys:
     def flag(self, key: str, default: bool = False) -> bool:
         return bool(self.value(key, default, lambda value: type(value) is bool, "true or false"))
 
-    def positive(self, key: str, default: int) -> int:
+    def positive_int(self, key: str, default: int) -> int:
         return int(self.value(key, default, lambda v: type(v) is int and v > 0, "a positive integer"))
 
     def group_size(self, key: str) -> int:
         """Return the inputs that share a scale: 128 by default; 0 stands for all (-1 in the config)."""
         self.known.add(key)
-        return 0 if self.given.get(key) == -1 else self.positive(key, 128)
+        return 0 if self.given.get(key) == -1 else self.positive_int(key, 128)
 
     def names(self, key: str) -> tuple[str, ...] | None:
         found: tuple[str, ...] | None = self.value(
@@ -81,12 +81,12 @@ class Keys:
         found: tuple[int, int] = self.value(key, None, _is_pair, "a pair of positive integers")
         return found
 
-    def inner(self, key: str) -> Keys:
+    def read_mapping(self, key: str) -> Keys:
         """Return the keys of a mapping."""
         value = self.value(key, None, lambda value: isinstance(value, Mapping) and bool(value), "a mapping")
         return Keys(value, f"{self.path}.{key}" if self.path else key)
 
-    def unset(self, keys: str) -> None:
+    def refuse_keys(self, keys: str) -> None:
         """Refuse keys that change the bytes in an unsupported way."""
         self.known.update(keys.split())
         for key in keys.split():

@@ -58,10 +58,10 @@ _GPTQ_UNUSED = (
 _STORAGE = ("uint8", "int8", "float16", "bfloat16", "float32", "float64")
 
 
-def _bitsandbytes(keys: Keys) -> Scheme:
+def _read_bitsandbytes(keys: Keys) -> Scheme:
     """Fused experts stay unquantized, except those that transformers loads one by one."""
     skipped = keys.names("llm_int8_skip_modules")
-    keys.unset("llm_int8_has_fp16_weight")
+    keys.refuse_keys("llm_int8_has_fp16_weight")
     keys.ignore("_load_in_8bit _load_in_4bit llm_int8_threshold llm_int8_enable_fp32_cpu_offload")
     keys.ignore("bnb_4bit_compute_dtype bnb_4bit_quant_type bnb_4bit_quant_storage bnb_4bit_use_double_quant")
     is_4bit = keys.flag("load_in_4bit")
@@ -80,35 +80,35 @@ def _bitsandbytes(keys: Keys) -> Scheme:
     return scheme._replace(skipped=skipped, split=_SPLIT)
 
 
-def _gptq(keys: Keys) -> Scheme:
+def _read_gptq(keys: Keys) -> Scheme:
     is_text: Callable[[Any], bool] = lambda value: isinstance(value, str)  # noqa: E731
     inside = keys.value("block_name_to_quantize", "", is_text, "the path of a module")
     for key in ("checkpoint_format", "format"):
         keys.choice(key, "gptq", "gptq_v2", default="gptq", empty=True)
     keys.choice("pack_dtype", "int32", default="int32", empty=True)
-    keys.unset("lm_head dynamic modules_in_block_to_quantize is_marlin_format")
+    keys.refuse_keys("lm_head dynamic modules_in_block_to_quantize is_marlin_format")
     keys.ignore(_GPTQ_UNUSED)
-    return _grouped("gptq", keys.choice("bits", 4, 8), keys.group_size("group_size"), inside=inside)
+    return _grouped_scheme("gptq", keys.choice("bits", 4, 8), keys.group_size("group_size"), inside=inside)
 
 
-def _awq(keys: Keys) -> Scheme:
+def _read_awq(keys: Keys) -> Scheme:
     """AwqConfig extends GPTQConfig; some tools write other names."""
-    keys.unset("lm_head dynamic modules_in_block_to_quantize block_name_to_quantize")
+    keys.refuse_keys("lm_head dynamic modules_in_block_to_quantize block_name_to_quantize")
     keys.ignore(f"{_GPTQ_UNUSED} checkpoint_format pack_dtype is_marlin_format zero_point do_fuse")
     keys.ignore("fuse_max_seq_len modules_to_fuse bits w_bit group_size q_group_size")
     for key in ("version", "format"):
         keys.choice(key, "gemm", default="gemm", empty=True, fold=str.lower)
     bits = keys.choice("bits" if "bits" in keys.given else "w_bit", 4, 8, default=4)
     group = keys.group_size("group_size" if "group_size" in keys.given else "q_group_size")
-    return _grouped("awq", bits, group, skipped=keys.names("modules_to_not_convert"))
+    return _grouped_scheme("awq", bits, group, skipped=keys.names("modules_to_not_convert"))
 
 
-def _grouped(method: str, bits: int, group: int, **changes: Any) -> Scheme:
+def _grouped_scheme(method: str, bits: int, group: int, **changes: Any) -> Scheme:
     layout = LAYOUTS[method]._replace(bits=bits, zero_bits=bits, block=(1, group))
     return SCHEMES[method]._replace(name=f"{method}, {bits} bits", layout=layout, **changes)
 
 
-def _fp8(keys: Keys) -> Scheme:
+def _read_fp8(keys: Keys) -> Scheme:
     """Linears, the embeddings of `modules_to_convert`, and fused experts, which may be in fp4."""
     blocks = LAYOUTS["fp8"].block
     if "weight_block_size" in keys.given:  # null: one scale a matrix
@@ -118,7 +118,7 @@ def _fp8(keys: Keys) -> Scheme:
     static = 4 if is_static else 0  # bytes of the scale of the activations
     scale = 1 if keys.choice("scale_fmt", "float", "ue8m0", default="float") == "ue8m0" else 4
     keys.choice("fmt", "e4m3", "float8_e4m3fn", default="e4m3", empty=True)
-    keys.unset("dequantize")
+    keys.refuse_keys("dequantize")
     keys.ignore("ignored_layers")
     one_scale = LAYOUTS["fp8"]._replace(block=(0, 0))
     layout = one_scale._replace(block=blocks, scale_bytes=scale if any(blocks) else 4, extra_bytes=static)
@@ -137,14 +137,14 @@ def _fp8(keys: Keys) -> Scheme:
     return found._replace(name="fp8, experts in fp4", experts=experts)
 
 
-def _mxfp4(keys: Keys) -> Scheme:
-    keys.unset("dequantize")
+def _read_mxfp4(keys: Keys) -> Scheme:
+    keys.refuse_keys("dequantize")
     return SCHEMES["mxfp4"]._replace(skipped=keys.names("modules_to_not_convert"))
 
 
-def _modelopt(keys: Keys) -> Scheme:
+def _read_modelopt(keys: Keys) -> Scheme:
     """NVIDIA's modelopt: Linears in FP8 or NVFP4, except `exclude_modules`."""
-    keys.unset("quantized_layers pre_quant_scale has_zero_point")
+    keys.refuse_keys("quantized_layers pre_quant_scale has_zero_point")
     keys.ignore("kv_cache_quant_algo kv_cache_scheme group_size producer config_groups")
     excluded = (*(keys.names("exclude_modules") or ()), *(keys.names("ignore") or ()))
     if keys.given.get("quant_algo") is None:
@@ -155,11 +155,11 @@ def _modelopt(keys: Keys) -> Scheme:
     if algorithm == "NVFP4":
         keys.choice("group_size", 16, default=16, empty=True)
         expected = {"num_bits": 4, "type": "float", "group_size": 16}
-    groups = keys.inner("config_groups") if keys.given.get("config_groups") else Keys({})
+    groups = keys.read_mapping("config_groups") if keys.given.get("config_groups") else Keys({})
     for name in groups.given:
-        group = groups.inner(name)
+        group = groups.read_mapping(name)
         group.choice("targets", None, ["Linear"])
-        weights = group.inner("weights")
+        weights = group.read_mapping("weights")
         for key, value in expected.items():
             weights.choice(key, value, default=value)
 
@@ -175,7 +175,7 @@ def _is_excluded(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(one, pattern.removeprefix("re:")) for pattern in patterns for one in paths)
 
 
-def _mlx(keys: Keys) -> Scheme:
+def _read_mlx(keys: Keys) -> Scheme:
     """MLX: all Linears and embeddings; other keys are paths of modules, with false or bits and groups."""
 
     def sizes(keys: Keys, bits: int | None = None, group: int = 64) -> tuple[int, int]:
@@ -207,12 +207,12 @@ def _mlx(keys: Keys) -> Scheme:
 
 
 METHODS: dict[str, Callable[[Keys], Scheme]] = {
-    "bitsandbytes": _bitsandbytes,
-    "gptq": _gptq,
-    "awq": _awq,
-    "fp8": _fp8,
-    "mxfp4": _mxfp4,
-    "compressed-tensors": compressed_tensors.scheme,
-    "modelopt": _modelopt,
-    "mlx": _mlx,
+    "bitsandbytes": _read_bitsandbytes,
+    "gptq": _read_gptq,
+    "awq": _read_awq,
+    "fp8": _read_fp8,
+    "mxfp4": _read_mxfp4,
+    "compressed-tensors": compressed_tensors.read_scheme,
+    "modelopt": _read_modelopt,
+    "mlx": _read_mlx,
 }

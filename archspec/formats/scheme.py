@@ -173,7 +173,7 @@ def unquantized_patterns(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> l
     """
     if scheme.own_names:
         return []
-    names = [*(scheme.skipped or ()), *_kept(tree, "float16")]
+    names = [*(scheme.skipped or ()), *_float32_patterns(tree, "float16")]
     if scheme.skipped is None or scheme.skip_defaults:
         parameters = [tensor for tensor in tensors if tensor.kind == "parameter"]
         ends = [end for one in parameters if one.tied_to for end in (one.name, one.tied_to)]
@@ -217,13 +217,13 @@ def kept_in_float32(tree: Node, tensors: list[Tensor], dtype: str) -> frozenset[
     parameters that are built in float32 whatever the dtype is. Source: `from_pretrained` in
     transformers/modeling_utils.py and core_model_loading.py.
     """
-    patterns = [one for name in _KEPT_LISTS.get(dtype, ()) for one in _kept(tree, name)]
+    patterns = [one for name in _KEPT_LISTS.get(dtype, ()) for one in _float32_patterns(tree, name)]
     if not patterns:
         return frozenset()
     any_of = re.compile("|".join(one.replace("*", ".*") for one in patterns))
     return frozenset(one.name for one in tensors if one.kind == "parameter" and any_of.search(one.name))
 
 
-def _kept(tree: Node, name: str) -> list[str]:
+def _float32_patterns(tree: Node, name: str) -> list[str]:
     specs = {one.scope.spec.model_type: one.scope.spec for _, one in modules(tree, layers=True) if one.scope}
     return sorted({pattern for spec in specs.values() for pattern in spec.keep_in_float32.get(name, ())})

@@ -33,7 +33,7 @@ def quantization_of(config: RawConfig) -> Found | None:
     for key in _MISPLACED:
         if config.raw.get(key):
             raise key_problem(config, key, f"{key} outside quantization_config is not supported", DTYPE_HELP)
-    stated = dict(_stated(config.raw, ""))
+    stated = dict(_find_keys(config.raw, ""))
     if not stated:
         return None
     top = {path: value for path, value in stated.items() if "." not in path} or stated
@@ -56,14 +56,14 @@ def quantization_of(config: RawConfig) -> Found | None:
     return Found(path, found)
 
 
-def _stated(raw: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def _find_keys(raw: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for key in _KEYS:
         value = raw.get(key)
         if value is not None and (key != "quantization" or isinstance(value, Mapping)) and value != {}:
             yield prefix + key, value
     for key, value in raw.items():
         if key.endswith("_config") and key not in _KEYS and isinstance(value, Mapping):
-            yield from _stated(value, f"{prefix}{key}.")
+            yield from _find_keys(value, f"{prefix}{key}.")
 
 
 def _method(path: str, given: Mapping[str, Any], is_mlx: bool) -> Any:

@@ -25,8 +25,10 @@ class Walk(Protocol):
     """The part of :class:`archspec.language.evaluator.Evaluator` that a domain uses."""
 
     def visit(self, node: ast.expr, local: Locals) -> Any: ...
-    def truth(self, value: Any, node: ast.expr) -> bool: ...
-    def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any: ...
+    def is_true(self, value: Any, node: ast.expr) -> bool: ...
+    def apply_function(
+        self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr
+    ) -> Any: ...
     def key(self, node: ast.expr, local: Locals) -> Any: ...
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None: ...
     def spend(self, work: int, node: ast.AST) -> None: ...
@@ -38,17 +40,17 @@ class Walk(Protocol):
 class Exact:
     """Python's own numbers: decisions are taken and forgotten."""
 
-    def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
+    def is_true(self, value: Any, node: ast.expr, at: Walk) -> bool:
         return bool(value)
 
-    def negation(self, value: Any, node: ast.expr, at: Walk) -> Any:
-        return not at.truth(value, node)
+    def negate(self, value: Any, node: ast.expr, at: Walk) -> Any:
+        return not at.is_true(value, node)
 
     def junction(self, every: bool, parts: Iterator[tuple[Any, ast.expr]], at: Walk) -> Any:
         """Return `and` (every) or `or` of parts, which are evaluated when they are needed."""
         value: Any = None
         for value, node in parts:
-            if at.truth(value, node) != every:
+            if at.is_true(value, node) != every:
                 break
         return value
 
@@ -60,24 +62,24 @@ class Exact:
         return value
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
-        return at.guarded(COMPARE[type(op)], (left, right), node)
+        return at.apply_function(COMPARE[type(op)], (left, right), node)
 
     def choice(self, test: Any, node: ast.IfExp, local: Locals, at: Walk) -> Any:
-        return at.visit(node.body if at.truth(test, node.test) else node.orelse, local)
+        return at.visit(node.body if at.is_true(test, node.test) else node.orelse, local)
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
         """Apply one of Python's operators or functions; its exceptions become errors with a place."""
         return function(*arguments)
 
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        value = at.guarded(FUNCTIONS[name], arguments, node)
+        value = at.apply_function(FUNCTIONS[name], arguments, node)
         if name in ("enumerate", "zip", "reversed", "set"):
-            return at.guarded(list, (value,), node)
+            return at.apply_function(list, (value,), node)
         return value
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         if name in METHODS.get(type(value), ()):
-            return at.guarded(getattr(value, name), arguments, node)
+            return at.apply_function(getattr(value, name), arguments, node)
         at.fail(f".{name} does not apply to {describe(value)}", node)
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
@@ -86,7 +88,7 @@ class Exact:
         if isinstance(index, int) and not isinstance(value, dict) and not -len(value) <= index < len(value):
             text = f"`{ast.unparse(node.value)}` has {len(value)} items"
             at.fail(f"{text}, item {index} is wanted, counted from 0", node)
-        return at.guarded(operator.getitem, (value, index), node)
+        return at.apply_function(operator.getitem, (value, index), node)
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
         if not isinstance(value, list | tuple | range | dict):
@@ -95,40 +97,40 @@ class Exact:
             at.fail(f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items", node)
         return value
 
-    def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
+    def evaluate_list(self, node: Comprehension, local: Locals, at: Walk) -> Any:
         """Return the list of a loop's values; equal ones are evaluated once."""
         first = node.generators[0]
         if not at.has_equal_turns(node):
-            return [at.visit(node.elt, inner) for inner in self.turns(node.generators, local, at)]
+            return [at.visit(node.elt, inner) for inner in self.iterations(node.generators, local, at)]
         count = sum(1 for _ in self.iterate(at.visit(first.iter, local), first.iter, at))
         at.spend(count // 8, node)
         return [at.visit(node.elt, local)] * count if count else []
 
-    def mapped(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
-        turns = self.turns(node.generators, local, at)
+    def evaluate_dict(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
+        turns = self.iterations(node.generators, local, at)
         return {at.key(node.key, inner): at.visit(node.value, inner) for inner in turns}
 
-    def turns(self, generators: list[ast.comprehension], local: Locals, at: Walk) -> Iterator[Locals]:
+    def iterations(self, generators: list[ast.comprehension], local: Locals, at: Walk) -> Iterator[Locals]:
         """Yield the local names of each iteration of nested loops."""
         first, rest = generators[0], generators[1:]
         for item in self.iterate(at.visit(first.iter, local), first.iter, at):
             at.spend(3, first.iter)
             inner = dict(local)
             at.bind(first.target, item, inner)
-            if all(at.truth(at.visit(test, inner), test) for test in first.ifs):
+            if all(at.is_true(at.visit(test, inner), test) for test in first.ifs):
                 if rest:
-                    yield from self.turns(rest, inner, at)
+                    yield from self.iterations(rest, inner, at)
                 else:
                     yield inner
 
-    def plain(self, value: Any) -> Any:
+    def to_list(self, value: Any) -> Any:
         """Return a value with a Python list in place of the domain's own kind of list."""
         return value
 
     def length(self, value: Any) -> Any:
         return len(value) if isinstance(value, list) else None
 
-    def matching(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
+    def select(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
         """Return the wanted items of a list; the first of them is enough."""
         return [item for item in items if wanted(item)]
 

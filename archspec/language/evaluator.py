@@ -17,7 +17,7 @@ from archspec.errors import did_you_mean
 from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact
 from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals, names
 from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS, MAX_ITEMS, total_size
-from archspec.language.values import describe, here
+from archspec.language.values import concrete_value, describe
 from archspec.typing_light import Any, NoReturn
 
 MAX_WORK = 300_000  # about a second; the largest model takes 16,000
@@ -60,8 +60,8 @@ class Evaluator:
         if self.work > MAX_WORK:
             self.fail(f"this takes more than {MAX_WORK:,} steps", node, "no model's config needs as many")
 
-    def truth(self, value: Any, node: ast.expr) -> bool:
-        return self.domain.truth(value, node, self)
+    def is_true(self, value: Any, node: ast.expr) -> bool:
+        return self.domain.is_true(value, node, self)
 
     def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
         before = getattr(self, "expression", None)
@@ -77,7 +77,7 @@ class Evaluator:
     def fail(self, message: str, node: ast.AST, help_: str = "") -> NoReturn:
         raise EvaluationError(message, self.expression, node, help_)
 
-    def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any:
+    def apply_function(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any:
         """Apply a Python function; its exceptions become errors with a place."""
         arguments = list(arguments)
         try:
@@ -95,9 +95,9 @@ class Evaluator:
             self.fail(f"`{ast.unparse(node)}` is not a real number", node)
         return value
 
-    def bounded(self, value: Any, node: ast.expr) -> Any:
+    def check_size(self, value: Any, node: ast.expr) -> Any:
         """Return a value, after a check that it is small enough to compare and to print."""
-        size = total_size(here(value))
+        size = total_size(concrete_value(value))
         if size > MAX_ITEMS:
             message = f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items, nested ones included"
             self.fail(message, node, "no model's config needs as many")
@@ -114,7 +114,7 @@ class Evaluator:
         return local[node.id] if node.id in local else self.name(node.id, node)
 
     def visit_List(self, node: ast.List | ast.Tuple, local: Locals) -> Any:
-        return self.bounded([self.visit(item, local) for item in node.elts], node)
+        return self.check_size([self.visit(item, local) for item in node.elts], node)
 
     def visit_Dict(self, node: ast.Dict, local: Locals) -> Any:
         found = {}
@@ -122,11 +122,11 @@ class Evaluator:
             if key is None:
                 self.fail("`**` is not allowed inside braces", node)
             found[self.key(key, local)] = self.visit(value, local)
-        return self.bounded(found, node)
+        return self.check_size(found, node)
 
     def key(self, node: ast.expr, local: Locals) -> Any:
         value = self.visit(node, local)
-        if not isinstance(here(value), int | str):
+        if not isinstance(concrete_value(value), int | str):
             self.fail(f"`{ast.unparse(node)}` is {describe(value)}, not a name", node)
         return value
 
@@ -146,13 +146,15 @@ class Evaluator:
         for value, part in ((left, node.left), (right, node.right)):
             if value is None:
                 self.fail(f"`{ast.unparse(part)}` is null", part, "give it a value, or handle null with `if`")
-        return self.bounded(self.guarded(BINARY[type(node.op)], (left, right), node), node)
+        return self.check_size(self.apply_function(BINARY[type(node.op)], (left, right), node), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp, local: Locals) -> Any:
         value = self.visit(node.operand, local)
         if isinstance(node.op, ast.Not):
-            return self.domain.negation(value, node.operand, self)
-        return self.guarded(operator.neg if isinstance(node.op, ast.USub) else operator.pos, (value,), node)
+            return self.domain.negate(value, node.operand, self)
+        return self.apply_function(
+            operator.neg if isinstance(node.op, ast.USub) else operator.pos, (value,), node
+        )
 
     def visit_BoolOp(self, node: ast.BoolOp, local: Locals) -> Any:
         parts = ((self.visit(part, local), part) for part in node.values)
@@ -161,22 +163,22 @@ class Evaluator:
     def visit_Compare(self, node: ast.Compare, local: Locals) -> Any:
         if len(node.ops) == 1:
             left, right = self.visit(node.left, local), self.visit(node.comparators[0], local)
-            return self.compared(node.ops[0], left, right, node)
-        return self.domain.chain(self.comparisons(node, local), self)
+            return self.compare(node.ops[0], left, right, node)
+        return self.domain.chain(self.compare_pairs(node, local), self)
 
-    def comparisons(self, node: ast.Compare, local: Locals) -> Iterator[tuple[Any, ast.Compare]]:
+    def compare_pairs(self, node: ast.Compare, local: Locals) -> Iterator[tuple[Any, ast.Compare]]:
         """Yield the results of the comparisons in `a < b < c`, each with its own node."""
         left = self.visit(node.left, local)
         for part in pairs(node):
             right = self.visit(part.comparators[0], local)
-            yield self.compared(part.ops[0], left, right, node), part
+            yield self.compare(part.ops[0], left, right, node), part
             left = right
 
-    def compared(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
+    def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
         if (left is None or right is None) and isinstance(op, ORDERED):
             self.fail(f"`{ast.unparse(node)}` compares null", node)
         for side in (left, right):
-            self.spend(total_size(here(side)) // ITEMS_PER_STEP, node)
+            self.spend(total_size(concrete_value(side)) // ITEMS_PER_STEP, node)
         return self.domain.compare(op, left, right, node, self)
 
     def visit_IfExp(self, node: ast.IfExp, local: Locals) -> Any:
@@ -192,13 +194,13 @@ class Evaluator:
         if node.keywords:
             self.fail(f"{name}() takes no keywords here", node)
         arguments = [self.visit(argument, local) for argument in node.args]
-        return self.bounded(self.domain.function(name, arguments, node, self), node)
+        return self.check_size(self.domain.function(name, arguments, node, self), node)
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
-        return self.bounded(self.domain.listed(node, local, self), node)
+        return self.check_size(self.domain.evaluate_list(node, local, self), node)
 
     def visit_DictComp(self, node: ast.DictComp, local: Locals) -> Any:
-        return self.bounded(self.domain.mapped(node, local, self), node)
+        return self.check_size(self.domain.evaluate_dict(node, local, self), node)
 
     def has_equal_turns(self, node: Comprehension) -> bool:
         first = node.generators[0]

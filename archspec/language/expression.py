@@ -44,7 +44,7 @@ class Expression(NamedTuple):
     place: Place
     path: str = ""
 
-    def at(self, node: ast.AST) -> Place:
+    def place_of(self, node: ast.AST) -> Place:
         """Return the place in the file of one node of this expression."""
         line = getattr(node, "lineno", 1)
         lines = f"({self.text}\n)".split("\n")
@@ -65,7 +65,7 @@ class EvaluationError(Exception):
         self.message, self.expression, self.node, self.help = message, expression, node, help_
 
     def problem(self, config: str = "") -> Problem:
-        message, place = self.message, self.expression.at(self.node)
+        message, place = self.message, self.expression.place_of(self.node)
         message = f"{config}: {message}" if config else message
         return Problem(message, place, self.expression.path, self.help)
 
@@ -159,7 +159,7 @@ def _check(expression: Expression) -> None:
         for node in level:
             if fault := _fault(node):
                 at = node.func if isinstance(node, ast.Call) else node
-                raise SpecError(fault[0], expression.at(at), expression.path, fault[1])
+                raise SpecError(fault[0], expression.place_of(at), expression.path, fault[1])
         level = [child for node in level for child in ast.iter_child_nodes(node)]
 
 

@@ -36,13 +36,13 @@ def _limit(items: int) -> None:
         raise OverflowError(f"a list of more than {MAX_ITEMS:,} items")
 
 
-def _plus(a: Any, b: Any) -> Any:
+def _add(a: Any, b: Any) -> Any:
     if isinstance(a, _ITEMS) and isinstance(b, _ITEMS):
         _limit(len(a) + len(b))
     return a + b
 
 
-def _times(a: Any, b: Any) -> Any:
+def _multiply(a: Any, b: Any) -> Any:
     for items, times in ((a, b), (b, a)):
         if isinstance(items, _ITEMS) and isinstance(times, int):
             _limit(len(items) * times)
@@ -70,14 +70,14 @@ def _round(number: Any, digits: Any = None) -> Any:
 def _prod(items: Iterable[Any]) -> Any:
     product: Any = 1
     for item in items:
-        product = _times(product, item)
+        product = _multiply(product, item)
         if isinstance(product, int) and product.bit_length() > MAX_BITS:
             raise OverflowError("the product is too large")
     return product
 
 
 def _sum(items: Iterable[Any], start: Any = 0) -> Any:
-    return reduce(_plus, items, start) if isinstance(start, list | tuple) else sum(items, start)
+    return reduce(_add, items, start) if isinstance(start, list | tuple) else sum(items, start)
 
 
 def _nth_prime(after: int, n: int) -> int:
@@ -134,9 +134,9 @@ def _text(value: Any) -> str:
 
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: _plus,
+    ast.Add: _add,
     ast.Sub: operator.sub,
-    ast.Mult: _times,
+    ast.Mult: _multiply,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: _modulo,

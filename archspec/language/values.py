@@ -29,7 +29,7 @@ KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def here(value: Any) -> Any:
+def concrete_value(value: Any) -> Any:
     """Return the value of a symbolic number, to check its type or print it; any other value unchanged.
 
     Never decide on the result: a symbolic number records the decisions on itself.
@@ -37,26 +37,26 @@ def here(value: Any) -> Any:
     return getattr(value, "value", value)
 
 
-def fits(value: Any, kinds: Iterable[str]) -> bool:
+def has_kind(value: Any, kinds: Iterable[str]) -> bool:
     """Return True for a value of one of the kinds; booleans are not numbers, and items of lists are checked.
 
     >>> fits(True, ("int",)), fits([1, 2], ("list[int]",)), fits([1, "a"], ("list[int]",))
     (False, True, False)
     """
-    value = here(value)
-    return any(_fits(value, kind) for kind in kinds)
+    value = concrete_value(value)
+    return any(_has_kind(value, kind) for kind in kinds)
 
 
-def _fits(value: Any, kind: str) -> bool:
+def _has_kind(value: Any, kind: str) -> bool:
     items: Any = value
     base, _, inner = kind.partition("[")
     if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base not in ("bool", "any")):
         return False
-    wanted = union(inner[:-1]) if inner and base != LAYERS else ()
-    return not wanted or all(fits(item, wanted) for item in items)
+    wanted = parse_kinds(inner[:-1]) if inner and base != LAYERS else ()
+    return not wanted or all(has_kind(item, wanted) for item in items)
 
 
-def union(text: str) -> tuple[str, ...]:
+def parse_kinds(text: str) -> tuple[str, ...]:
     """Return the kinds of a written type; nothing for a text that is not a type.
 
     >>> union("int | list[int | None]"), union("list[size]"), union("layers[head_dim, v_head_dim]")
@@ -70,7 +70,7 @@ def union(text: str) -> tuple[str, ...]:
             start = position + 1
     for kind in kinds:
         base, bracket, inner = kind.partition("[")
-        whole = not bracket or (kind.endswith("]") and (base == LAYERS or union(inner[:-1])))
+        whole = not bracket or (kind.endswith("]") and (base == LAYERS or parse_kinds(inner[:-1])))
         if base not in KINDS or not whole:
             return ()
     return tuple(kinds)
@@ -78,7 +78,7 @@ def union(text: str) -> tuple[str, ...]:
 
 def kind_of(value: Any) -> str:
     """Return the kind of a default's value; '' for a value that configs cannot have."""
-    value = here(value)
+    value = concrete_value(value)
     named = (name for name, types in KINDS.items() if name != "any" and isinstance(value, types))
     return "bool" if isinstance(value, bool) else next(named, "")
 
@@ -87,7 +87,7 @@ def numbers(value: Any) -> list[Any]:
     """Return the numbers in a value, also those of lists within lists."""
     if isinstance(value, list | tuple):
         return [number for item in value for number in numbers(item)]
-    kind = type(here(value))
+    kind = type(concrete_value(value))
     return [value] if issubclass(kind, int | float) and kind is not bool else []
 
 
@@ -100,12 +100,12 @@ def has_negative(tree: ast.expr) -> bool:
     return any(has_negative(child) for child in ast.iter_child_nodes(tree) if isinstance(child, ast.expr))
 
 
-def frozen(value: Any) -> Any:
+def without_tuple(value: Any) -> Any:
     """Return a tuple as a list."""
     return list(value) if isinstance(value, tuple) else value
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return a value as short text for a message."""
     from reprlib import repr as short
 
@@ -122,7 +122,7 @@ def describe(value: Any) -> str:
     >>> describe(None), describe(True), describe([1])
     ('null', 'true', 'a list')
     """
-    value = here(value)
+    value = concrete_value(value)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     name = type(value).__name__

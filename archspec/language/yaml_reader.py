@@ -78,10 +78,10 @@ def parse(source: Source, tree: Tree | None = None) -> Node:
     Errors: :class:`SpecError` with line and column for text that is not YAML, and for the parts of
     YAML that specs do not use.
     """
-    return _Nodes(source).node(compact(source) if tree is None else tree)
+    return _Nodes(source).node(compact_tree(source) if tree is None else tree)
 
 
-def compact(source: Source) -> Tree:
+def compact_tree(source: Source) -> Tree:
     """Return the compact tree of a YAML text. Errors: as of :func:`parse`."""
     if len(source.text) > MAX_SPEC_BYTES:
         raise SpecError(f"the file is longer than {MAX_SPEC_BYTES:,} characters", Place(source, 1, 1))

@@ -24,10 +24,10 @@ from archspec.errors import (
     did_you_mean,
 )
 from archspec.language.expression import Expression, callee, calls, names, text_of
-from archspec.linting.names import Context, declared, expressions, problems, reached
+from archspec.linting.names import Context, declared_sub_config, expressions, modules_of_spec, problems
 from archspec.render import notation
 from archspec.specs.files import CONTRACTIONS, NOT_SPECS, NOTATION, read
-from archspec.specs.library import Library, shipped
+from archspec.specs.library import Library, shipped_library
 from archspec.specs.module_parser import contractions
 from archspec.specs.records import OPTIONS, TYPES, Module, Spec, SpecLibrary, output_paths, runs_of
 from archspec.tree.builder import Builder
@@ -45,7 +45,11 @@ _PATH_HELP = "name a tensor or a module by its path within this module"
 
 def shipped_files() -> list[str]:
     """Return every shipped file: the specs, the shared parts, the contractions and the notation."""
-    return [*shipped().files().values(), os.path.join(shipped().folder, CONTRACTIONS), notation.path()]
+    return [
+        *shipped_library().files().values(),
+        os.path.join(shipped_library().folder, CONTRACTIONS),
+        notation.path(),
+    ]
 
 
 def lint(path: str, library: Library | None = None) -> list[Problem]:
@@ -59,7 +63,7 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
         if os.path.basename(path) in NOT_SPECS:
             notation.entries(path) if os.path.basename(path) == NOTATION else contractions(*read(path))
             return []
-        spec = (library or shipped()).load_file(path)
+        spec = (library or shipped_library()).load_file(path)
     except SpecError as error:
         return list(error.problems)
     is_shared = os.path.basename(os.path.dirname(os.path.abspath(path))) == "shared"
@@ -114,7 +118,7 @@ def _is_inherited_and_holds(spec: Spec, expression: Expression) -> bool:
 
 def _paths(spec: Spec) -> Iterator[Problem]:
     has_flag = "tie_word_embeddings" in {*spec.fields, *spec.fixed, *spec.attribute_map}
-    for module in reached(spec):
+    for module in modules_of_spec(spec):
         for tie in module.ties:
             if not tie.always and not has_flag:
                 message = "this tie never holds: tie_word_embeddings is not a field"
@@ -145,7 +149,7 @@ def _is_attribute(path: str, module: Module) -> bool:
     return any(re.fullmatch(".+".join(map(re.escape, parts)), name) for parts in texts)
 
 
-def _builds(spec: Spec) -> Iterator[Problem]:
+def _check_builds(spec: Spec) -> Iterator[Problem]:
     """Build the default config, with tied and untied embeddings."""
     for settings in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
         try:
@@ -181,7 +185,7 @@ def _fields(spec: Spec) -> Iterator[Problem]:
 def _sub_config_defaults(spec: Spec) -> Iterator[Problem]:
     """Yield the fields that a sub-config's default sets and that its spec does not have."""
     for field in spec.fields.values():
-        call, sub = field.sub_config, declared(spec, field.name)
+        call, sub = field.sub_config, declared_sub_config(spec, field.name)
         if call is None or field.default is None or sub is None or sub.spec is None or sub.spec.refuse:
             continue
         specs = [sub.spec]
@@ -192,10 +196,10 @@ def _sub_config_defaults(spec: Spec) -> Iterator[Problem]:
             if name and name not in OPTIONS and not any(Context(one).knows(name) for one in specs):
                 message = f"{name} is not a field of {sub.spec.model_type}"
                 help_ = did_you_mean(name, sub.spec.fields)
-                yield Problem(message, field.default.at(keyword), f"config.{field.name}", help_)
+                yield Problem(message, field.default.place_of(keyword), f"config.{field.name}", help_)
 
 
-def _unread(spec: Spec) -> Iterator[Problem]:
+def _unused_fields(spec: Spec) -> Iterator[Problem]:
     """Yield fields of this file that no count depends on, here or in a spec that reads them from outside.
 
     A field of the parent spec is skipped: it is here for its default, and its reader may have been dropped.
@@ -207,7 +211,7 @@ def _unread(spec: Spec) -> Iterator[Problem]:
     if spec.extends:
         used |= spec.library.load(spec.extends).fields.keys()
     for field in spec.fields.values():
-        is_own = field.place.source.name == spec.source.name and not field.required
+        is_own = field.place.source.name == spec.source.name and not field.is_required
         if is_own and field.name not in used and not _is_read_elsewhere(field.name, spec):
             yield Problem(f"nothing reads {field.name}", field.place, "config", _UNUSED_HELP)
 
@@ -247,4 +251,11 @@ def _specs(library: SpecLibrary) -> Iterator[Spec]:
 
 Check = Callable[[Spec], Iterator[Problem]]
 FILE_CHECKS: tuple[Check, ...] = (_header, _file_name)  # also of shared and refused specs
-CHECKS: tuple[Check, ...] = (_expressions, _paths, _builds, _unread, _fields, _sub_config_defaults)
+CHECKS: tuple[Check, ...] = (
+    _expressions,
+    _paths,
+    _check_builds,
+    _unused_fields,
+    _fields,
+    _sub_config_defaults,
+)

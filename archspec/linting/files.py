@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from archspec.arguments import takes
+from archspec.arguments import check_arguments_of
 from archspec.errors import ConfigError, Problem
 from archspec.linting import checks
 from archspec.models.report import Record, Report, fact
@@ -50,7 +50,7 @@ class Lint(Report):
         yield ", ".join(f"{number or 'no'} {what}{'' if number == 1 else 's'}" for number, what in counts)
 
 
-@takes("lint")
+@check_arguments_of("lint")
 def lint(files: Folders | None = None, specs: Folder | Sequence[Folder] = ()) -> Lint:
     """Check spec files: unknown names, fields, calls and arguments, ties without ends, headers.
 

@@ -14,7 +14,7 @@ from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.language.expression import Expression, callee, text_of
 from archspec.language.operations import FUNCTIONS
 from archspec.specs.records import AUTO, AXES, OPTIONS, TRAINING, Field, Module, Spec, module_expressions
-from archspec.specs.references import reachable
+from archspec.specs.references import reachable_modules
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import auto_class
 
@@ -31,13 +31,13 @@ class Context(NamedTuple):
     spec: Spec
     module: Module | None = None
 
-    def known(self) -> list[str]:
+    def known_names(self) -> list[str]:
         module, spec = self.module, self.spec
         local = [*module.parameters, *module.where, *AXES, *TRAINING, "layer_idx"] if module else []
         return [*local, *spec.fields, *spec.fixed, *spec.attribute_map]
 
     def knows(self, name: str) -> bool:
-        return name in EVERYWHERE or name in self.known()
+        return name in EVERYWHERE or name in self.known_names()
 
 
 class SubConfig(NamedTuple):
@@ -47,10 +47,10 @@ class SubConfig(NamedTuple):
     dynamic: bool = True
 
 
-def reached(spec: Spec) -> list[Module]:
+def modules_of_spec(spec: Spec) -> list[Module]:
     """Return the modules that a spec's architectures use, and all modules of its file."""
     own = [module for module in spec.modules.values() if module.place.source.name == spec.source.name]
-    return [*reachable(spec, [*map(spec.module, spec.architectures), *own]).values()]
+    return [*reachable_modules(spec, [*map(spec.module, spec.architectures), *own]).values()]
 
 
 def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
@@ -59,7 +59,7 @@ def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
     top += [*spec.fixed.values(), *spec.require, *spec.max_length.values()]
     top += [*(condition for condition, _ in spec.notes), *(condition for _, condition in spec.runnable)]
     yield from ((Context(spec), expression) for expression in top)
-    for module in reached(spec):
+    for module in modules_of_spec(spec):
         own = [*module.parameters.values(), *module_expressions(module), *(tie.turns for tie in module.ties)]
         yield from ((Context(spec, module), expression) for expression in own if expression is not None)
 
@@ -74,7 +74,7 @@ def _defaults(field: Field) -> list[Expression]:
     return [default._replace(tree=tree) for tree in trees]
 
 
-def declared(spec: Spec, name: str) -> SubConfig | None:
+def declared_sub_config(spec: Spec, name: str) -> SubConfig | None:
     """Return the sub-config that a field's default creates; None for other fields."""
     field = spec.fields.get(spec.attribute_map.get(name, name))
     call = field.sub_config if field else None
@@ -91,15 +91,19 @@ def _sub_config(context: Context, node: ast.expr | None) -> SubConfig | None:
     spec, module = context
     if isinstance(node, ast.Attribute):
         outer = _sub_config(context, node.value)
-        return declared(outer.spec, node.attr) if outer is not None and outer.spec is not None else outer
+        return (
+            declared_sub_config(outer.spec, node.attr)
+            if outer is not None and outer.spec is not None
+            else outer
+        )
     if not isinstance(node, ast.Name):
         return None
     if module and node.id in module.where:
-        is_any = any(declared(spec, name) for name in _results(module.where[node.id].tree))
+        is_any = any(declared_sub_config(spec, name) for name in _results(module.where[node.id].tree))
     elif module and node.id in module.parameters:
         is_any = _reads_fields(module, node.id)
     else:
-        return declared(spec, node.id)
+        return declared_sub_config(spec, node.id)
     return SubConfig() if is_any else None
 
 
@@ -128,13 +132,15 @@ def problems(context: Context, expression: Expression) -> list[Problem]:
         found = list(_faults(expression.tree, context))
     except ArchspecError as error:
         return [problem._replace(place=problem.place or expression.place) for problem in error.problems]
-    return [Problem(message, expression.at(node), expression.path, help_) for message, node, help_ in found]
+    return [
+        Problem(message, expression.place_of(node), expression.path, help_) for message, node, help_ in found
+    ]
 
 
 def _faults(tree: ast.expr, context: Context) -> Found:
     nodes = list(ast.walk(tree))
     constructors = {node.func for node in nodes if isinstance(node, ast.Call)}
-    bound = {name for node in nodes if isinstance(node, _LOOPS) for name in _bound(node)}
+    bound = {name for node in nodes if isinstance(node, _LOOPS) for name in _loop_names(node)}
     for node in nodes:
         if isinstance(node, ast.Call):
             yield from _call(node, context)
@@ -143,11 +149,11 @@ def _faults(tree: ast.expr, context: Context) -> Found:
         elif isinstance(node, ast.Attribute) and node.value not in bound:
             yield from _attribute(node, context)
         elif isinstance(node, ast.Name) and not context.knows(node.id):
-            help_ = did_you_mean(node.id, [*context.known(), *(name.id for name in bound)])
+            help_ = did_you_mean(node.id, [*context.known_names(), *(name.id for name in bound)])
             yield f"{node.id} is neither a config field nor a local name", node, help_
 
 
-def _bound(loop: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> list[ast.Name]:
+def _loop_names(loop: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> list[ast.Name]:
     targets = (node for generator in loop.generators for node in ast.walk(generator.target))
     turns = {node.id for node in targets if isinstance(node, ast.Name)}
     inside = {*ast.walk(loop)} - {*ast.walk(loop.generators[0].iter)}
@@ -171,9 +177,9 @@ def _call(node: ast.Call, context: Context) -> Found:
         if node.keywords:
             yield f"{name}() does not take keyword arguments", node, ""
     elif name in LEAVES:
-        yield from _binding(node, name, inspect.signature(LEAVES[name]), node.args)
+        yield from _check_binding(node, name, inspect.signature(LEAVES[name]), node.args)
     elif contraction:
-        yield from _binding(node, name, _signature(contraction.parameters), node.args)
+        yield from _check_binding(node, name, _signature(contraction.parameters), node.args)
     elif name and name not in WRAPPERS:
         yield from _module_call(node, context, name)
 
@@ -200,7 +206,7 @@ def _module_call(node: ast.Call, context: Context, name: str) -> Found:
     if module is not None:
         excess = sub is not None and len(node.args) > len(module.parameters)
         args = node.args[1:] if excess or (sub and owner is not context.spec) else node.args
-        yield from _binding(node, module.name, _signature(module.parameters), args, owner)
+        yield from _check_binding(node, module.name, _signature(module.parameters), args, owner)
     elif not is_open:
         known = [*owner.modules, *LEAVES, *FUNCTIONS, *CONTAINERS, *owner.library.contractions()]
         yield f"{found} is not defined", node.func, did_you_mean(found, known)
@@ -208,7 +214,7 @@ def _module_call(node: ast.Call, context: Context, name: str) -> Found:
         default = spec.module(auto_class(spec, name) or "")  # a config may replace it
         if default is not None:
             signature = _signature(default.parameters)
-            yield from _binding(node, default.name, signature, [], spec, partial=True)
+            yield from _check_binding(node, default.name, signature, [], spec, partial=True)
 
 
 def _signature(parameters: Mapping[str, Expression | None]) -> inspect.Signature:
@@ -217,7 +223,7 @@ def _signature(parameters: Mapping[str, Expression | None]) -> inspect.Signature
     return inspect.Signature([inspect.Parameter(name, kind, default=defaults[name]) for name in defaults])
 
 
-def _binding(
+def _check_binding(
     node: ast.Call,
     name: str,
     signature: inspect.Signature,

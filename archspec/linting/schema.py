@@ -19,7 +19,7 @@ _NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _MODEL_TYPE = r"^[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*$"
 
 
-def _mapping(values: Schema, names: str = "") -> Schema:
+def _mapping_schema(values: Schema, names: str = "") -> Schema:
     found: Schema = {"type": ["object", "null"], "additionalProperties": values}
     return {**found, "propertyNames": {"pattern": names}} if names else found
 
@@ -28,36 +28,36 @@ def _one_or_more(item: Schema, items: Schema | None = None) -> Schema:
     return {"anyOf": [item, {"type": "array", "items": items or item}]}
 
 
-def _either(*schemas: Schema) -> Schema:
+def _any_of(*schemas: Schema) -> Schema:
     return {"anyOf": [*schemas]}
 
 
-def _defined(name: str) -> Schema:
+def _definition(name: str) -> Schema:
     return {"$ref": f"#/definitions/{name}"}
 
 
 _TEXT: Schema = {"type": "string"}
-_EXPRESSION = _defined("expression")
-_BY_NAME = _mapping(_EXPRESSION)
+_EXPRESSION = _definition("expression")
+_BY_NAME = _mapping_schema(_EXPRESSION)
 _FORMS: dict[str, Schema] = {
     "model_type": {**_TEXT, "pattern": _MODEL_TYPE},
     "name": {**_TEXT, "pattern": _NAME},
     "text": _TEXT,
     "texts": _one_or_more(_TEXT),
-    "texts_by_name": _mapping(_TEXT),
-    "aliases": _mapping(_TEXT, _NAME),
-    "former": _mapping({"type": ["string", "null"]}),
+    "texts_by_name": _mapping_schema(_TEXT),
+    "aliases": _mapping_schema(_TEXT, _NAME),
+    "former": _mapping_schema({"type": ["string", "null"]}),
     "expressions": _one_or_more(_EXPRESSION),
     "by_name": _BY_NAME,
-    "local": _mapping(_EXPRESSION, _NAME),
-    "fields": _mapping(_defined("field"), _NAME),
-    "modules": _mapping(_defined("module"), _CLASS),
-    "runnable": _one_or_more(_EXPRESSION, _either(_EXPRESSION, _BY_NAME)),
-    "max_length": _mapping(_EXPRESSION, f"^({'|'.join(MAX_LENGTH)})$"),
-    "float32": _mapping(_one_or_more(_TEXT), f"^({'|'.join(FLOAT32)})$"),
+    "local": _mapping_schema(_EXPRESSION, _NAME),
+    "fields": _mapping_schema(_definition("field"), _NAME),
+    "modules": _mapping_schema(_definition("module"), _CLASS),
+    "runnable": _one_or_more(_EXPRESSION, _any_of(_EXPRESSION, _BY_NAME)),
+    "max_length": _mapping_schema(_EXPRESSION, f"^({'|'.join(MAX_LENGTH)})$"),
+    "float32": _mapping_schema(_one_or_more(_TEXT), f"^({'|'.join(FLOAT32)})$"),
     "data": {"type": "object"},
-    "runs": _mapping(_either(_EXPRESSION, _BY_NAME)),
-    "cache": _either(_mapping(_TEXT), {"enum": ["none", "returned"]}),
+    "runs": _mapping_schema(_any_of(_EXPRESSION, _BY_NAME)),
+    "cache": _any_of(_mapping_schema(_TEXT), {"enum": ["none", "returned"]}),
 }
 
 
@@ -67,9 +67,9 @@ def _properties(keys: dict[str, Key]) -> Schema:
 
 def _constructor(description: str, attributes: Schema) -> Schema:
     """Return the schema of one expression, a list of parts, or a mapping of attributes to parts."""
-    mapping = {"type": "object", **attributes, "additionalProperties": _defined("part")}
-    parts = {"type": "array", "items": _defined("part")}
-    return {"description": description, **_either({"type": ["string", "null"]}, parts, mapping)}
+    mapping = {"type": "object", **attributes, "additionalProperties": _definition("part")}
+    parts = {"type": "array", "items": _definition("part")}
+    return {"description": description, **_any_of({"type": ["string", "null"]}, parts, mapping)}
 
 
 def spec_schema() -> Schema:

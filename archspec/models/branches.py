@@ -15,8 +15,8 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
-from archspec.symbolic.closed_form import ClosedForm, exact
-from archspec.symbolic.fields import exactly
+from archspec.symbolic.closed_form import ClosedForm, exact_count
+from archspec.symbolic.fields import exact_number
 
 Fields = Mapping[str, Any]
 Lengths = Call | Step | None
@@ -30,7 +30,7 @@ class Source(Protocol):
     def scope(self) -> Scope: ...
     @property
     def set_notes(self) -> tuple[str, ...]: ...
-    def at(self, set: Fields | None = None, /, **fields: Any) -> Source: ...
+    def with_fields(self, set: Fields | None = None, /, **fields: Any) -> Source: ...
 
 
 class Spot(NamedTuple):
@@ -67,17 +67,19 @@ def spot_at(form: ClosedForm, source: Source, fields: Fields) -> Spot:
     lengths = form.call.lengths() if form.call else {}
     call = _call_at(form.call, fields, lengths)
     fields = {name: value for name, value in fields.items() if name not in lengths}
-    there = given = source.at(_with_lists(source.scope, fields)) if fields else source
+    there = given = source.with_fields(_with_lists(source.scope, fields)) if fields else source
     if follows:
         known = {name: _value(given.scope, call, name) for name in read}
-        table = {sympy.Symbol(name): exactly(value) for name, value in known.items() if _is_number(value)}
+        table = {
+            sympy.Symbol(name): exact_number(value) for name, value in known.items() if _is_number(value)
+        }
         found = {name: _size(form, name, expr.xreplace(table)) for name, expr in follows.items()}
         call = _call_at(call, found, lengths)
         found = {name: value for name, value in found.items() if name not in lengths}
-        there = source.at(_with_lists(source.scope, {**fields, **found}))
+        there = source.with_fields(_with_lists(source.scope, {**fields, **found}))
         for name in sorted(known.keys() - {*found, *lengths}):
             if (other := value_at(there.scope, name)) != known[name]:
-                raise _ambiguous(name, known[name], other, found)
+                raise _ambiguity_error(name, known[name], other, found)
     if call is not None:
         check_runs(there.scope, form.architecture)
         check_lengths(there.scope, form.architecture, call)
@@ -86,18 +88,18 @@ def spot_at(form: ClosedForm, source: Source, fields: Fields) -> Spot:
 
 def count_at(form: ClosedForm, spot: Spot) -> int:
     """Return the exact count there, in the unit of the formula."""
-    return exact(spot.scope, form.architecture, form.quantity, spot.call) * form.scale
+    return exact_count(spot.scope, form.architecture, form.quantity, spot.call) * form.scale
 
 
 def form_at(form: Form, spot: Spot) -> Form:
     """Return the closed form there, under the same assumptions and in the same unit."""
-    there = type(form).of(spot.scope, form.architecture, form.quantity, spot.call)
+    there = type(form).derive(spot.scope, form.architecture, form.quantity, spot.call)
     if form.replacements:
         names = {symbol.name for symbol in form.replacements}
         names |= {one.name for expr in form.replacements.values() for one in expr.free_symbols}
         there.config_values = {**there.config_values, **numbers_of(spot.given.scope, form.call, names)}
-        there = there.replaced(form.replacements, form.stated)
-    there = there.scaled(form.scale, form.quantity_name)
+        there = there.replace(form.replacements, form.stated)
+    there = there.multiply(form.scale, form.quantity_name)
     if form.replacements and there.evaluate() != (count := count_at(form, spot)):
         raise FormulaError(f"the closed form does not give the exact {form.quantity}, {count:,}")
     return there
@@ -139,7 +141,7 @@ def _call_at(call: Lengths, fields: Fields, lengths: Fields) -> Lengths:
     for name, value in given.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise FormulaError(f"{name}: {value!r} is not a length", help="write a whole number")
-    return call.at(given) if call and given else call
+    return call.replace(given) if call and given else call
 
 
 def _size(form: ClosedForm, name: str, number: Any) -> int | float:
@@ -150,7 +152,7 @@ def _size(form: ClosedForm, name: str, number: Any) -> int | float:
     raise FormulaError(f"{name} = {number} is not a whole number", help="write // to round a quotient down")
 
 
-def _ambiguous(name: str, before: Any, after: Any, replaced: Fields) -> FormulaError:
+def _ambiguity_error(name: str, before: Any, after: Any, replaced: Fields) -> FormulaError:
     """Return the error for an assumption that reads a field whose default depends on the replaced fields."""
     given = ", ".join(f"{field} = {value}" for field, value in replaced.items())
     return FormulaError(

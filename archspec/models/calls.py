@@ -14,7 +14,7 @@ from archspec.costs.lengths import positions
 from archspec.costs.records import ALLOCATIONS, PAGES, Call, axes_of
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.models.report import CallReport, Record, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.symbolic.counts import Loops
@@ -113,7 +113,7 @@ class CacheSizes:
         lengths = whole_pages(call) if allocation == PAGES else call
         known = dict(enumerate(lengths[:3]))
         for path, sizes in self.pieces:
-            if all(condition.met(self.space.atoms, known) for condition in path.conditions):
+            if all(condition.is_met(self.space.atoms, known) for condition in path.conditions):
                 size = sizes[allocation]
                 return int(value_at(self.space.atoms, size.expr, known) if isinstance(size, Number) else size)
         return int(self._build(lengths)[allocation])
@@ -130,7 +130,7 @@ class CacheSizes:
         except (TooLarge, Loops):
             return self._sizes(CostBuilder(self.call.scope, axes_of(lengths)))
         self.pieces.append((path, sizes))
-        return {one: here(size) for one, size in sizes.items()}
+        return {one: concrete_value(size) for one, size in sizes.items()}
 
     def _sizes(self, builder: CostBuilder) -> dict[str, Any]:
         tree, found = builder.build(self.call.architecture), {}
@@ -194,7 +194,7 @@ class Cache(CallReport):
     )
     holds: dict[str, Held] = fact(
         "what fits after the weights, by allocation",
-        lambda self: self._holds(),
+        lambda self: self._fitting_lengths(),
         json=lambda self: self.holds or None,
         keys=ALLOCATION_HELP,
         least=1,
@@ -210,7 +210,7 @@ class Cache(CallReport):
         self.dtype, self.notes, self.budget_bytes, self.weights_bytes = dtype, notes, budget, weights
         self._most = positions(call.scope, "tokens")
 
-    def _holds(self) -> dict[str, Held]:
+    def _fitting_lengths(self) -> dict[str, Held]:
         if self.budget_bytes is None:
             return {}
         sizes = CacheSizes(self.call, self.dtype)
@@ -227,8 +227,10 @@ class Cache(CallReport):
 
         many = (sizes.bytes(1, tokens, allocation) for tokens in (_MANY, 2 * _MANY))
         grows = self._most is not None or next(many) < next(many)
-        tokens = _largest(fits) if grows or not fits(_MANY) else None
-        return Held(tokens, _largest(lambda batch: sizes.bytes(batch, lengths.tokens, allocation) <= left))
+        tokens = _largest_fitting(fits) if grows or not fits(_MANY) else None
+        return Held(
+            tokens, _largest_fitting(lambda batch: sizes.bytes(batch, lengths.tokens, allocation) <= left)
+        )
 
     def blocks(self) -> Iterator[Block]:
         """Yield the call and the size of its cache, the tensors, and the lengths that fit the budget."""
@@ -257,7 +259,7 @@ class Cache(CallReport):
             )
 
 
-def _largest(fits: Callable[[int], bool]) -> int:
+def _largest_fitting(fits: Callable[[int], bool]) -> int:
     """Return the largest number that fits, if all smaller ones fit; 0 if 1 does not."""
     low, high = 0, 1
     while fits(high):

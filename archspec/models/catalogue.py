@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from archspec.arguments import checked, takes
+from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import Problem, UnknownArchitectureError, did_you_mean
 from archspec.models.report import Record, Report, fact, note_lines
 from archspec.reports import Block, Table
@@ -48,7 +48,7 @@ class Catalogue(Report):
         yield from note_lines(self.notes)
 
 
-@takes("list")
+@check_arguments_of("list")
 def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
     """Return the model types and architectures of :func:`archspec.load` whose names contain a text.
 
@@ -60,7 +60,7 @@ def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
     kosmos-2.5  Kosmos2_5Model Kosmos2_5ForConditionalGeneration
     """
     library = library_of(specs)
-    library.widen()
+    library.add_fallbacks()
     found, wanted = library.catalogue(), filter.lower()
     shown: dict[str, tuple[str, ...]] = {}
     for model_type, names in found.items():
@@ -77,16 +77,16 @@ def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
 
 def _own_specs(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterator[str]:
     for model_type in shown:
-        first, *others = library.hidden(model_type)
+        first, *others = library.files_of(model_type)
         if is_own(library, model_type):
             hidden = "".join(f", in place of {one}" for one in others)
             yield f"{model_type} is in {first}{hidden}"
     yield from map(str, library.unread)
 
 
-@checked
+@check_arguments
 def architectures(specs: Specs = ()) -> list[str]:
     """Return every architecture name that :func:`archspec.load` accepts, sorted."""
     library = library_of(specs)
-    library.widen()
+    library.add_fallbacks()
     return sorted(library.index())

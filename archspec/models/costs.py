@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.arguments import checked, takes
+from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError, FormulaError
 from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.formats.stated import cache_note, key_problem, quantization_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from archspec.models.memory import Memory, Training
 
 
-@checked
+@check_arguments
 def params_bytes(self: Any, dtype: str | None = None) -> int:
     """Return bytes of the unique parameters in a dtype; without one as the config stores them."""
     if dtype is None and self.is_quantized:
@@ -27,7 +27,7 @@ def params_bytes(self: Any, dtype: str | None = None) -> int:
     return int(self.params * dtype_bytes(dtype or self.dtype))
 
 
-@checked
+@check_arguments
 def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> Weights:
     """Return the unique parameters as they are stored, quantized if the config says so.
 
@@ -55,7 +55,7 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
     return Weights(self.root, self.tensors(), rest, scheme)
 
 
-@takes("forward")
+@check_arguments_of("forward")
 def forward(
     self: Any,
     batch: int = 1,
@@ -100,7 +100,7 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
     return found.call
 
 
-@takes("flops")
+@check_arguments_of("flops")
 def flops(
     self: Any, batch: int = 1, tokens: int | None = None, past: int = 0, encoder_tokens: int | None = None
 ) -> Flops:
@@ -111,7 +111,7 @@ def flops(
     return Flops(self.forward(**lengths), self.params)
 
 
-@takes("cache")
+@check_arguments_of("cache")
 def cache(
     self: Any,
     batch: int = 1,
@@ -142,7 +142,7 @@ def cache(
     return Cache(call, cached, [*notes, *stored.notes], room, stored.loaded_bytes)
 
 
-@takes("memory")
+@check_arguments_of("memory")
 def memory(
     self: Any,
     batch: int = 1,
@@ -176,7 +176,7 @@ def _dtype_notes(self: Any, dtype: str | None) -> list[str]:
     return [note for note in (self.dtype_note, cache_note(self.quantized, self.dtype)) if note is not None]
 
 
-@takes("training")
+@check_arguments_of("training")
 def training(  # noqa: PLR0913, PLR0917 - the options of the verb
     self: Any,
     batch: int = 1,

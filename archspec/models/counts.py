@@ -62,7 +62,7 @@ class Counts(OfModel, Report):
     modules: list[Part] = fact(
         "the modules that are shown, in order",
         kind="list[Module]",
-        json=lambda self: self._listed(self.modules),
+        json=lambda self: self._list_rows(self.modules),
     )
     tied: list[dict[str, Any]] = fact("tied tensors, the largest first", kind="list[Tied]")
     notes: list[str] = fact("notes on this count")
@@ -98,10 +98,10 @@ class Counts(OfModel, Report):
             scales = "quantized weights have scales, which archspec memory --weights counts"
             self.notes.append(f"{dtype} is a byte per parameter; {scales}")
 
-    def _listed(self, parts: Iterable[Part]) -> list[dict[str, Any]]:
+    def _list_rows(self, parts: Iterable[Part]) -> list[dict[str, Any]]:
         total = self.params or 1
         return [
-            {**part._asdict(), "share": part.params / total, "children": self._listed(part.children)}
+            {**part._asdict(), "share": part.params / total, "children": self._list_rows(part.children)}
             for part in parts
         ]
 

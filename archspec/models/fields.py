@@ -12,7 +12,7 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, UnknownArchitectureError
 from archspec.language.expression import names, text_of
 from archspec.models.report import OfModel, Record, Report, fact, note_lines
-from archspec.reports import Block, Table, shortened
+from archspec.reports import Block, Table, short_list
 from archspec.specs.records import Spec, cost_expressions, leaves
 from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +42,7 @@ class FieldValue(NamedTuple):
 class Fields(Report):
     """The fields of a config that its spec reads, by path; :attr:`archspec.Model.fields`.
 
-    :meth:`archspec.Model.at` sets them, :attr:`archspec.Formula.entering` names those that change a count.
+    :meth:`archspec.Model.with_fields` sets them, :attr:`archspec.Formula.relevant_fields` names those that change a count.
     A field of type `any` only changes costs.
 
     >>> import archspec
@@ -82,7 +82,7 @@ class Fields(Report):
         for one in self.fields:
             source = "the config" if one.given else "other fields" if one.computed else "the default"
             is_list = isinstance(one.value, list)
-            value = shortened(one.value) if is_list else json.dumps(one.value, default=str)
+            value = short_list(one.value) if is_list else json.dumps(one.value, default=str)
             rows.append((one.field, value, " | ".join(one.types), source))
         yield Table("field|value|type|set by", rows)
 
@@ -125,15 +125,15 @@ def entering_fields(formula: ClosedForm, source: Source) -> Iterator[str]:
 
     The form alone is not enough: a field may make a list that decides how many layers of a kind there are.
     """
-    from archspec.symbolic.closed_form import exact, others
+    from archspec.symbolic.closed_form import exact_count, other_values
 
     subject = formula.architecture, formula.quantity, formula.call
-    counted = exact(source.scope, *subject)
+    counted = exact_count(source.scope, *subject)
 
     def changes(one: FieldValue) -> bool:
-        for value in others(one.value, one.choices):
+        for value in other_values(one.value, one.choices):
             with suppress(ArchspecError):
-                if exact(source.at({one.field: value}).scope, *subject) != counted:
+                if exact_count(source.with_fields({one.field: value}).scope, *subject) != counted:
                     return True
         return False
 

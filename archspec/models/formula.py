@@ -8,21 +8,21 @@ from typing import Any
 
 import sympy
 
-from archspec.arguments import checked
+from archspec.arguments import check_arguments
 from archspec.configs.origin import merge_overrides
 from archspec.errors import FormulaError
 from archspec.models import branches
 from archspec.models.branches import canonical_name, named_errors, spot_at
 from archspec.models.fields import Sensitivities, entering_fields
 from archspec.models.parts import Excerpt, Leading, Parts, formula_json
-from archspec.render.arrangements import arrangement, collect_powers
+from archspec.render.arrangements import arrange, collect_powers
 from archspec.render.assumptions import cases_of_flags, parse_assumptions
 from archspec.render.conditions import identifier, prepare
-from archspec.render.formats import condition_note, format_formula, parts_table, typeset
+from archspec.render.formats import condition_note, format_formula, parts_table, to_latex
 from archspec.render.notation import own_glyphs
 from archspec.render.tex.document import Layout
 from archspec.symbolic.closed_form import ClosedForm
-from archspec.symbolic.fields import exactly
+from archspec.symbolic.fields import exact_number
 from archspec.tables.options import FORMATS
 
 
@@ -30,18 +30,18 @@ class Formula(ClosedForm):
     """A closed form that evaluates at other fields of its config and prints itself.
 
     Its attributes are those of :class:`archspec.symbolic.closed_form.ClosedForm`. ``source`` is the model of
-    its config. After :meth:`at`, ``notes`` name the branch and the given fields without effect.
+    its config. After :meth:`with_fields`, ``notes`` name the branch and the given fields without effect.
     """
 
     source: branches.Source
     notes: tuple[str, ...] = ()
 
-    @checked
+    @check_arguments
     def evaluate(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> int:
         """Return the quantity at the config with some fields set, like `archspec count --set`.
 
         Fields of a sub-config are given by path: ``{"text_config.hidden_size": 64}``. Costs also take the
-        lengths of the call. Other values may select another branch, whose formula :meth:`at` gives.
+        lengths of the call. Other values may select another branch, whose formula :meth:`with_fields` gives.
 
         Errors: :class:`ConfigError` for an unknown field, an invalid value or a config that transformers
         refuses; :class:`FormulaError` for a field that the formula replaces.
@@ -56,12 +56,12 @@ class Formula(ClosedForm):
         with named_errors(self, fields):
             return branches.count_at(self, spot_at(self, self.source, fields))
 
-    @checked
-    def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
+    @check_arguments
+    def with_fields(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
         """Return the formula at the config with some fields set, in the branch taken there.
 
         >>> import archspec
-        >>> f = archspec.formula("LlamaForCausalLM").at(tie_word_embeddings=True)
+        >>> f = archspec.formula("LlamaForCausalLM").with_fields(tie_word_embeddings=True)
         >>> print(f, f.notes)
         L·(2·d·d_h·(h + h_kv) + 3·d·d_ff + 2·d) + V·d + d ('another branch: tie_word_embeddings = True',)
         """
@@ -75,7 +75,7 @@ class Formula(ClosedForm):
         there.notes = (*spot.notes, *([f"another branch: {'; '.join(new)}"] if new else ()))
         return there
 
-    @checked
+    @check_arguments
     def substitute(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
         """Return the formula at some fields, with their values in place of their symbols.
 
@@ -84,14 +84,14 @@ class Formula(ClosedForm):
         1600·V + 1600·s + 48·(3201·d_ff + 10254400) + 3200
         """
         fields = merge_overrides(set, fields)
-        form, names = self.at(fields), tuple(canonical_name(self.scope, path) for path in fields)
+        form, names = self.with_fields(fields), tuple(canonical_name(self.scope, path) for path in fields)
         lists = tuple(f"{name}[" for name in names)
         chosen = [name for name in form.symbols if name in names or name.startswith(lists)]
         numbers = {name: form.symbols[name] for name in chosen if name not in form.definitions}
-        table = {sympy.Symbol(name): exactly(value) for name, value in numbers.items()}
-        return form.replaced(table, [f"{name} = {value}" for name, value in numbers.items()])
+        table = {sympy.Symbol(name): exact_number(value) for name, value in numbers.items()}
+        return form.replace(table, [f"{name} = {value}" for name, value in numbers.items()])
 
-    @checked
+    @check_arguments
     def assume(self, *texts: str | Mapping[str, str | int], **fields: str | int) -> Formula:
         """Return the formula with fields replaced by expressions, all at once: ``a="b", b="a"`` swaps two.
 
@@ -114,29 +114,29 @@ class Formula(ClosedForm):
             if symbol in self.replacements and symbol not in self.expr.free_symbols:
                 raise FormulaError(f"{symbol} is already replaced", help="state all assumptions at once")
         other = copy.copy(self)
-        other.replacements, other.stated = self.composed(named), [*self.stated]
+        other.replacements, other.stated = self.compose_replacements(named), [*self.stated]
         for line, expr in zip(lines, named.values(), strict=True):
             own = sorted(symbol.name for symbol in expr.free_symbols & named.keys())
             text = " = ".join(part.strip() for part in line.split("=", 1))
             other.stated.append(f"{text}, with the config's own {' and '.join(own)}" if own else text)
-        return other.at()
+        return other.with_fields()
 
-    @checked
-    def leading(self, *fields: str) -> Leading:
+    @check_arguments
+    def leading_terms(self, *fields: str) -> Leading:
         """Return the dominant terms as ``fields``, or widths, depths, experts and vocabularies grow.
 
         >>> import archspec
-        >>> print(archspec.formula("MixtralForCausalLM").leading())
+        >>> print(archspec.formula("MixtralForCausalLM").leading_terms())
         ≈ L·(3·E·d·d_ff + 2·d·d_h·(h + h_kv)) + 2·V·d
         """
         return Leading(self, fields)
 
-    @checked
-    def by(self, by: str = "repetition", depth: int = 1) -> Parts:
+    @check_arguments
+    def split(self, by: str = "repetition", depth: int = 1) -> Parts:
         """Return its parts by `component`, `module` (to a depth), `layer`, `repetition`, or `polynomial`."""
-        return Parts(self, arrangement(self, by, depth))
+        return Parts(self, arrange(self, by, depth))
 
-    @checked
+    @check_arguments
     def collect(self, field: str) -> Excerpt:
         """Return the formula by powers of one field.
 
@@ -146,7 +146,7 @@ class Formula(ClosedForm):
         """
         return Excerpt(self, *collect_powers(self, field))
 
-    @checked
+    @check_arguments
     def table(
         self, format: str = "markdown", by: str = "component", depth: int = 1, width: float | None = None
     ) -> str:
@@ -159,10 +159,10 @@ class Formula(ClosedForm):
         if width is not None and format != "latex":
             message = f"width is only for tables in LaTeX, not in {format}"
             raise FormulaError(message, help="leave out the width")
-        return parts_table(self, arrangement(self, by, depth), format, None, Layout(width=width))
+        return parts_table(self, arrange(self, by, depth), format, None, Layout(width=width))
 
     @property
-    def entering(self) -> tuple[str, ...]:
+    def relevant_fields(self) -> tuple[str, ...]:
         """The paths of the config's fields that change the quantity.
 
         Fields that the formula does not name are tested by counting at a few other values.
@@ -173,12 +173,12 @@ class Formula(ClosedForm):
         """Return how much the quantity changes with each field, like `archspec sensitivity`."""
         return Sensitivities(self, lambda fields: branches.count_at(self, spot_at(self, self.source, fields)))
 
-    @checked
-    def piecewise(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
+    @check_arguments
+    def cases(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
         """Return the formula for each combination of the boolean flags that change it."""
-        return cases_of_flags(self, self.at, limit)
+        return cases_of_flags(self, self.with_fields, limit)
 
-    @checked
+    @check_arguments
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
         r"""Return LaTeX in the standard symbols: without delimiters, in an environment, or a whole document.
 
@@ -192,7 +192,7 @@ class Formula(ClosedForm):
             &+ d (V + s) + 2 d
         \end{align*}
         """
-        return typeset(self, arrangement(self, "repetition"), None, Layout(env, width, standalone))
+        return to_latex(self, arrange(self, "repetition"), None, Layout(env, width, standalone))
 
     def text(self) -> str:
         """Return plain text with `·` and powers, in the standard symbols."""
@@ -216,8 +216,8 @@ class Formula(ClosedForm):
         """Its conditions as Python expressions over :attr:`inputs`."""
         return prepare(self).tests("python")
 
-    @checked
-    def written(
+    @check_arguments
+    def render(
         self, format: str = "unicode", *, notation: str | None = None, symbol: Mapping[str, str] | None = None
     ) -> str:
         """Return the formula in any format of `archspec formula --format`: markdown, c, sql, spark, ….
@@ -229,7 +229,7 @@ class Formula(ClosedForm):
             raise FormulaError(f"unknown formula format {format!r}", help=f"choose {', '.join(FORMATS)}")
         return format_formula(self, format, own_glyphs(notation, symbol)) + condition_note(self, format)
 
-    @checked
+    @check_arguments
     def as_json(self, notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return plain data, as `archspec formula --json` prints it: every format and all conditions."""
         return formula_json(self, own_glyphs(notation, symbol))

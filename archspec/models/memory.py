@@ -12,7 +12,7 @@ from archspec.costs.optimizers import Row
 from archspec.costs.records import KERNELS
 from archspec.costs.training import TrainingStep
 from archspec.costs.weights import Weights
-from archspec.costs.working_set import Room, room
+from archspec.costs.working_set import Room, peak_memory
 from archspec.errors import ArchspecError
 from archspec.models.calls import ALLOCATION_HELP, EXCESS
 from archspec.models.report import CallReport, OfModel, Record, Report, fact, facts_table, note_lines
@@ -102,8 +102,8 @@ class Memory(CallReport):
         super().__init__(call)
         self.weights, self.dtype, self._last, self.notes = weights, dtype, last, [*notes]
         _ = weights.table  # a weight that cannot be packed is refused before anything is printed
-        if weights.upcast:
-            count = number(weights.upcast)
+        if weights.upcast_params:
+            count = number(weights.upcast_params)
             self.notes.append(f"transformers loads {count} parameters in float32, whatever the dtype")
 
     def _cache_bytes(self) -> dict[str, int]:
@@ -113,7 +113,9 @@ class Memory(CallReport):
 
     def _working_set(self) -> dict[str, Room]:
         quantized = self.weights.scheme is not None
-        return {one: room(self.call, self.dtype, one, self._last, quantized) for one in self.cache_bytes}
+        return {
+            one: peak_memory(self.call, self.dtype, one, self._last, quantized) for one in self.cache_bytes
+        }
 
     def blocks(self) -> Iterator[Block]:
         """Yield the call, its memory by part, and the module with the peak."""
@@ -121,7 +123,7 @@ class Memory(CallReport):
         names = [f"cache {one}" if has_cache else "bytes" for one in rooms]
         rows = [
             (f"weights in {stored.format}", *[number(stored.bytes)] * len(rooms))
-            for stored in self.weights.loaded
+            for stored in self.weights.loaded_table
         ]
         if has_cache:
             rows.append((f"cache in {self.dtype}", *map(number, self.cache_bytes.values())))
@@ -225,7 +227,7 @@ class Training(TrainingStep, OfModel, Report):
     )
     excluded: list[str] = fact(
         "memory that total_bytes excludes",
-        lambda s: ["activations"] * bool(s.not_described) + super().excluded,
+        lambda s: ["activations"] * bool(s.not_described) + super().excluded_parts,
         least=1,
     )
 
@@ -237,7 +239,7 @@ class Training(TrainingStep, OfModel, Report):
         return None
 
     @cached_property
-    def _lengthless(self) -> bool:
+    def _has_no_lengths(self) -> bool:
         """Return True if no figure depends on the lengths, because the costs of the class are unknown."""
         return self.scope.spec.library.costs(self.model_type).gap(self.architecture) is not None
 
@@ -253,7 +255,7 @@ class Training(TrainingStep, OfModel, Report):
         given["checkpointing"] = self.checkpointing or None
         given["attention"] = None if self.attention == KERNELS[0] else self.attention
         idle = [name for name, value in given.items() if value is not None]
-        if idle and self._lengthless:
+        if idle and self._has_no_lengths:
             message = f"{idle[0]} has no effect: {self.not_described}"
             raise ArchspecError(message, help=f"leave out {idle[0]}")
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from archspec.arguments import checked, takes
+from archspec.arguments import check_arguments, check_arguments_of
 from archspec.configs.choice import choose, default_note, source_of
 from archspec.configs.notes import check_fields, notes
 from archspec.configs.origin import RawConfig, merge_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, printable
+from archspec.errors import ArchspecError, to_printable
 from archspec.formats.dtypes import dtype_of, stated_dtype
 from archspec.formats.stated import assumed_note, quantization_of
 from archspec.models import costs
@@ -24,7 +24,7 @@ from archspec.tables.quantities import QUANTITIES
 from archspec.tree.builder import tree_of
 from archspec.tree.node import Node
 from archspec.tree.outline import checked_depth, outline
-from archspec.tree.runnable import unrunnable
+from archspec.tree.runnable import run_problems
 from archspec.tree.tensors import Tensor, quantities_of, tensors
 from archspec.typing_light import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from archspec.models.tree import Tree
 
 
-def _counted(name: str) -> Any:
+def _count_property(name: str) -> Any:
     return property(lambda model: model.count(name), doc=QUANTITIES[name].help)
 
 
@@ -87,17 +87,17 @@ class Model:
     def _counts(self) -> dict[str, int]:
         return quantities_of(self._tensors)
 
-    @checked
-    def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Model:
+    @check_arguments
+    def with_fields(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Model:
         """Return the same class at the config with other fields, like :func:`load` with ``set``.
 
         >>> import archspec
-        >>> archspec.load("GPT2Model").at(n_layer=24).params
+        >>> archspec.load("GPT2Model").with_fields(n_layer=24).params
         209494272
         """
         fields, library = merge_overrides(set, fields), self.spec.library
         assert isinstance(library, Library)
-        return _chosen(read_config(self.whole, fields), self.architecture, fields, library)
+        return _choose_model(read_config(self.whole, fields), self.architecture, fields, library)
 
     def tensors(self) -> list[Tensor]:
         """Return every parameter in torch's order, tied ones with `tied_to` set, then persistent buffers.
@@ -108,14 +108,14 @@ class Model:
         """
         return list(self._tensors)
 
-    @checked
+    @check_arguments
     def count(self, quantity: str) -> int:
         """Return a quantity by its name in :data:`archspec.tables.quantities.QUANTITIES`."""
         if quantity not in self._counts:
             raise ArchspecError(f"unknown quantity {quantity!r}; choose one of {', '.join(self._counts)}")
         return self._counts[quantity]
 
-    @takes("count")
+    @check_arguments_of("count")
     def counts(self, dtype: str | None = None, depth: int | None = None) -> Counts:
         """Return all counts, bytes and notes, and the modules down to a depth, like `archspec count`.
 
@@ -127,13 +127,13 @@ class Model:
 
         return Counts(self, dtype, checked_depth(depth))
 
-    params: int = _counted("params")
-    trainable_params: int = _counted("trainable_params")
-    active_params: int = _counted("active_params")
-    active_params_without_lookup: int = _counted("active_params_without_lookup")
-    embedding_params: int = _counted("embedding_params")
-    non_embedding_params: int = _counted("non_embedding_params")
-    buffers: int = _counted("buffers")
+    params: int = _count_property("params")
+    trainable_params: int = _count_property("trainable_params")
+    active_params: int = _count_property("active_params")
+    active_params_without_lookup: int = _count_property("active_params_without_lookup")
+    embedding_params: int = _count_property("embedding_params")
+    non_embedding_params: int = _count_property("non_embedding_params")
+    buffers: int = _count_property("buffers")
 
     @property
     def dtype(self) -> str:
@@ -149,17 +149,17 @@ class Model:
     def notes(self) -> list[str]:
         """Notes on this count: the class, modules that are not built, the config, the spec."""
         scope, found = self.scope, [*self.chosen]
-        found += [problem.message for problem in unrunnable(scope, self.architecture, self.root)]
+        found += [problem.message for problem in run_problems(scope, self.architecture, self.root)]
         found += notes(self.config, self.spec, scope)
-        found += [text for one, text in self.spec.notes if scope.truth(scope.read(one), one.tree)]
-        return [printable(note, 1_000) for note in found]
+        found += [text for one, text in self.spec.notes if scope.is_true(scope.read(one), one.tree)]
+        return [to_printable(note, 1_000) for note in found]
 
     @property
     def formula(self) -> Formula:
         """The closed form of :attr:`params` at this config's flags."""
         return self.quantity("params")
 
-    @checked
+    @check_arguments
     def quantity(self, name: str, **lengths: Any) -> Formula:
         """Return the closed form of a quantity of :data:`archspec.tables.quantities.FORMULAS`.
 
@@ -172,11 +172,11 @@ class Model:
         """
         from archspec.models.formula import Formula
 
-        found = Formula.of(self.scope, self.architecture, name, costs.call_of(self, name, lengths))
+        found = Formula.derive(self.scope, self.architecture, name, costs.call_of(self, name, lengths))
         found.source = self
         return found
 
-    @takes("sensitivity")
+    @check_arguments_of("sensitivity")
     def sensitivity(
         self,
         quantity: str = "params",
@@ -200,14 +200,14 @@ class Model:
         return (formula.in_bytes(dtype) if dtype else formula).sensitivity()
 
     @property
-    def quantized(self) -> RawConfig:
+    def quantized_config(self) -> RawConfig:
         """The config that states the quantization: the model's, or the one that it is part of."""
         return self.config if quantization_of(self.config) is not None else self.whole
 
     @property
     def is_quantized(self) -> bool:
         """True if the config states a quantization of the weights."""
-        return quantization_of(self.quantized) is not None
+        return quantization_of(self.quantized_config) is not None
 
     params_bytes = costs.params_bytes
     weights = costs.weights
@@ -229,7 +229,7 @@ class Model:
 Source = str | os.PathLike[str] | Mapping[str, Any] | Any
 
 
-@checked
+@check_arguments
 def load(
     config: Source, architecture: str | None = None, set: Mapping[str, Any] | None = None, specs: Specs = ()
 ) -> Model:
@@ -250,10 +250,10 @@ def load(
     """
     library = library_of(specs)
     source, architecture = source_of(config, architecture, library)
-    return _chosen(read_config(source, set), architecture, set or {}, library, source is not config)
+    return _choose_model(read_config(source, set), architecture, set or {}, library, source is not config)
 
 
-def _chosen(
+def _choose_model(
     found: RawConfig,
     architecture: str | None,
     fields: Mapping[str, Any],
@@ -277,7 +277,7 @@ def _chosen(
     return model
 
 
-@checked
+@check_arguments
 def formula(
     config: Source,
     quantity: str = "params",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from archspec.arguments import checked
+from archspec.arguments import check_arguments
 from archspec.models.report import OfModel, Record, Report, data_of, fact
-from archspec.render.arrangements import Part, arrangement
-from archspec.render.formats import PLAIN, Own, format_formula, symbols_json, typeset
+from archspec.render.arrangements import Part, arrange
+from archspec.render.formats import PLAIN, Own, format_formula, symbols_json, to_latex
 from archspec.render.growth import leading_terms
 from archspec.render.tex.document import Layout
 from archspec.reports import Block, Table
@@ -60,12 +60,12 @@ class Excerpt:
         """Return plain text with `·` and powers, in the standard symbols."""
         return format_formula(self.formula, "unicode", terms=self.part.terms)
 
-    @checked
+    @check_arguments
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
         """Return LaTeX in the standard symbols, with the layout of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
         part = self.part._replace(label="") if layout.is_plain else self.part
-        return typeset(self.formula, [part], None, layout)
+        return to_latex(self.formula, [part], None, layout)
 
     def mathml(self) -> str:
         """Return presentation MathML in the standard symbols."""
@@ -90,12 +90,12 @@ class Excerpt:
 
 
 class Parts(Report):
-    """The parts of a formula, indexed by number or label; made by :meth:`archspec.Formula.by`.
+    """The parts of a formula, indexed by number or label; made by :meth:`archspec.Formula.split`.
 
     ``formula`` is the whole, ``parts`` is a list of :class:`Excerpt`, ``layout`` the layout of their LaTeX.
 
     >>> import archspec
-    >>> parts = archspec.formula("BertModel").by("component")
+    >>> parts = archspec.formula("BertModel").split("component")
     >>> print(parts)
     part          formula                       value   share
     embeddings    d·(V + s + t)            23,835,648  21.77%
@@ -120,11 +120,11 @@ class Parts(Report):
     def __getitem__(self, key: int | str) -> Excerpt:
         return self.parts[key] if isinstance(key, int) else {part.label: part for part in self.parts}[key]
 
-    @checked
+    @check_arguments
     def latex(self, env: str | None = "align*", width: float | None = None, standalone: bool = False) -> str:
         """Return LaTeX of the sum and of each part, with the layout of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
-        return typeset(self.formula, [one.part for one in self.parts], None, layout)
+        return to_latex(self.formula, [one.part for one in self.parts], None, layout)
 
     def blocks(self) -> Iterator[Block]:
         """Yield a table of all parts."""
@@ -137,12 +137,12 @@ class Parts(Report):
 
 
 class Leading(Excerpt):
-    """The terms of a formula that no other term outgrows; made by :meth:`archspec.Formula.leading`.
+    """The terms of a formula that no other term outgrows; made by :meth:`archspec.Formula.leading_terms`.
 
     ``growing`` are the growing fields, ``dropped`` the other terms, ``value`` the value of the approximation.
 
     >>> import archspec
-    >>> form = archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd").leading()
+    >>> form = archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd").leading_terms()
     >>> print(form)
     ≈ 12·L·d² + V·d
     >>> form.growing, form.dropped.text(), f"{form.dropped.share:.2%}"
@@ -153,21 +153,21 @@ class Leading(Excerpt):
 
     def __init__(self, formula: ClosedForm, fields: Iterable[str]) -> None:
         self._found = leading_terms(formula, fields)
-        (whole,) = arrangement(formula, "repetition")
-        super().__init__(formula, self._found.keep(whole))
+        (whole,) = arrange(formula, "repetition")
+        super().__init__(formula, self._found.leading_part(whole))
         self.layout, self.growing = Layout(relation=r"\approx", value=self.value), self._found.growing
-        self.dropped = Excerpt(formula, Part.of("", self._found.dropped))
+        self.dropped = Excerpt(formula, Part.make("", self._found.dropped))
 
-    @checked
+    @check_arguments
     def cut(self, parts: Iterable[Part]) -> list[Part]:
         """Return the leading terms of each part; parts without any are left out, unless all are."""
-        left = [self._found.keep(part) for part in parts]
+        left = [self._found.leading_part(part) for part in parts]
         return [part for part in left if part.expr != 0] or [self.part]
 
-    @checked
-    def by(self, by: str, depth: int = 1) -> Parts:
+    @check_arguments
+    def split(self, by: str, depth: int = 1) -> Parts:
         """Return the leading terms of each part of the formula; parts without any are left out."""
-        return Parts(self.formula, self.cut(arrangement(self.formula, by, depth)), self.layout)
+        return Parts(self.formula, self.cut(arrange(self.formula, by, depth)), self.layout)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data, as `archspec formula --leading --json` prints it."""
@@ -216,7 +216,7 @@ class Written:
 
     def __init__(self, formula: Any, own: Own) -> None:
         self.formula, self.own = formula, own
-        self.symbols, self.parts = symbols_json(formula, own), formula.by().parts
+        self.symbols, self.parts = symbols_json(formula, own), formula.split().parts
 
     def __getattr__(self, name: str) -> Any:
         if name in _FORMATS:
@@ -270,6 +270,6 @@ class Piecewise(OfFormula):
 
     cases: list[Case] = fact(
         "one case per combination of the boolean fields that matter",
-        lambda formula: formula.piecewise(),
+        lambda formula: formula.cases(),
         least=1,
     )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 
-from archspec.reports import Block, Table, plain
+from archspec.reports import Block, Table, to_text
 from archspec.tables.axes import AXES
 from archspec.terminal import number, size
 from archspec.typing_light import Any
@@ -153,7 +153,7 @@ class Report(Record):
 
     def text(self) -> str:
         """Return the plain text that the verb prints into a pipe."""
-        return plain(self.blocks())
+        return to_text(self.blocks())
 
     def __str__(self) -> str:
         return self.text()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from archspec.arguments import checked
+from archspec.arguments import check_arguments
 from archspec.models.report import OfModel, Record, Report, data_of, fact
 from archspec.render.html import blocks_html, module_blocks, module_rows
-from archspec.reports import Block, Table, plain
+from archspec.reports import Block, Table, to_text
 from archspec.tree.outline import Item, checked_depth
 from archspec.typing_light import Any
 
@@ -63,7 +63,7 @@ class Tree(Report):
     def __init__(self, root: Item) -> None:
         self.root = root
 
-    @checked
+    @check_arguments
     def table(self, depth: int | None = None) -> Table:
         """Return the rows of the text: module, parameters of all copies, their share, those of one copy."""
         rows = module_rows(self.root, checked_depth(depth), "x")
@@ -75,17 +75,17 @@ class Tree(Report):
         """Yield the table of all levels."""
         yield self.table()
 
-    @checked
+    @check_arguments
     def text(self, depth: int | None = None) -> str:
         """Return the text that `archspec tree` prints into a pipe."""
-        return plain([self.table(depth)])
+        return to_text([self.table(depth)])
 
-    @checked
+    @check_arguments
     def html(self, depth: int | None = None) -> str:
         """Return a table with a row for each module; every text is escaped."""
         return blocks_html(module_blocks(self.root, checked_depth(depth)))
 
-    @checked
+    @check_arguments
     def as_json(self, depth: int | None = None) -> dict[str, Any]:
         """Return plain data, as `archspec tree --json` prints it."""
         return data_of(Module, _cut(self.root, checked_depth(depth)))

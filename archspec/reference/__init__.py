@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from archspec.reference.classes import (
     Listing,
+    auto_classes,
     config_class,
     config_of,
-    exported,
-    mapped,
+    exported_classes,
     model_class,
     readonly_names,
     versions,
 )
-from archspec.reference.construction import Row, built, module_rows, spec_rows, transformers_rows
+from archspec.reference.construction import Row, build, module_rows, spec_rows, transformers_rows
 from archspec.reference.verdicts import Refused, Unavailable
 
 __all__ = [
@@ -20,11 +20,11 @@ __all__ = [
     "Refused",
     "Row",
     "Unavailable",
-    "built",
+    "auto_classes",
+    "build",
     "config_class",
     "config_of",
-    "exported",
-    "mapped",
+    "exported_classes",
     "model_class",
     "module_rows",
     "readonly_names",

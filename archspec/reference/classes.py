@@ -40,7 +40,7 @@ class Listing(NamedTuple):
 @cache
 def versions() -> dict[str, str]:
     """Return the installed versions of torch and transformers."""
-    quiet()
+    silence()
     import torch
     import transformers
 
@@ -48,7 +48,7 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def quiet() -> None:
+def silence() -> None:
     """Make transformers and torch work offline, without messages and on one core."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     stand_in()
@@ -62,7 +62,7 @@ def quiet() -> None:
 @cache
 def config_class(model_type: str) -> Any:
     """Return the config class of a model type. Errors: :class:`Unavailable` for an unknown one."""
-    quiet()
+    silence()
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     try:
@@ -87,7 +87,7 @@ def _unlisted_config_class(model_type: str) -> Any:
 @cache
 def model_class(architecture: str, model_type: str) -> Any:
     """Return a class by name, as the auto classes find it. Errors: :class:`Unavailable`."""
-    quiet()
+    silence()
     import transformers
     from transformers.models.auto.auto_factory import getattribute_from_module
     from transformers.models.auto.configuration_auto import model_type_to_module_name
@@ -105,9 +105,9 @@ def model_class(architecture: str, model_type: str) -> Any:
         raise Unavailable(one_line(error)) from None
 
 
-def mapped() -> dict[tuple[str, str], tuple[str, ...]]:
+def auto_classes() -> dict[tuple[str, str], tuple[str, ...]]:
     """(model type, class) -> the auto classes that list it, of the transformers that is installed."""
-    quiet()
+    silence()
     from transformers.models.auto import modeling_auto
 
     autos: dict[int, str] = {}  # by the identity of the table that an auto class has
@@ -124,15 +124,15 @@ def mapped() -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 @cache
-def exported() -> dict[tuple[str, str], Listing]:
+def exported_classes() -> dict[tuple[str, str], Listing]:
     """(model type, class) -> how it is listed, for every model class that transformers exports.
 
     Left out are the base classes of others, which are called …PreTrainedModel or the like.
     """
-    quiet()
+    silence()
     import transformers
 
-    found = {key: Listing(autos, _read_by(*key)) for key, autos in mapped().items()}
+    found = {key: Listing(autos, _read_by(*key)) for key, autos in auto_classes().items()}
     listed = {architecture for _, architecture in found}
     for name in dir(transformers):
         if name in listed or ("pretrained" in name.lower() and not name.endswith(_NO_BASE)):

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from archspec.reference.classes import config_of, model_class
-from archspec.reference.shortcuts import shortcuts
+from archspec.reference.shortcuts import shorten_functions
 from archspec.reference.verdicts import verdict
 from archspec.tree.tensors import Tensor
 
@@ -70,10 +70,10 @@ def transformers_rows(architecture: str, raw: dict[str, Any], model_type: str) -
     else :class:`archspec.reference.Unavailable`.
     """
     cls = model_class(architecture, model_type)
-    return module_rows(built(cls, config_of(model_type, raw)))
+    return module_rows(build(cls, config_of(model_type, raw)))
 
 
-def built(cls: Any, config: Any) -> Any:
+def build(cls: Any, config: Any) -> Any:
     """Return an instance on meta, built as transformers loads a checkpoint. Errors: Refused, Unavailable."""
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
@@ -94,4 +94,4 @@ def _contexts() -> tuple[Callable[[], Any], ...]:
     from transformers.initialization import meta_device_safe_creation_ops
     from transformers.monkey_patching import apply_patches
 
-    return apply_patches, partial(torch.device, "meta"), meta_device_safe_creation_ops, shortcuts
+    return apply_patches, partial(torch.device, "meta"), meta_device_safe_creation_ops, shorten_functions

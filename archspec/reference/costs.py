@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
 from archspec.reference.classes import config_of, model_class
-from archspec.reference.construction import built
+from archspec.reference.construction import build
 from archspec.reference.meta import on_meta
-from archspec.reference.verdicts import Unavailable, measuring
+from archspec.reference.verdicts import Unavailable, measuring_errors
 
 NO_CACHE = "the class returns no cache"
 _CACHES = ("cache", "past_key_values", "cache_params", "mems", "past_buckets_states", "state")
@@ -67,7 +67,7 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bo
             one.languages = [one.default_language or one.languages[0]]
             one.default_language = one.languages[0]
     with default_dtype("float32" if trains or config.model_type in _FLOAT32 else "bfloat16"):
-        model = built(model_class(architecture, model_type), config).to("meta").eval()
+        model = build(model_class(architecture, model_type), config).to("meta").eval()
         _cast(model)
     return model if trains else model.requires_grad_(False)
 
@@ -106,7 +106,7 @@ def configs_in(config: Any) -> Iterator[Any]:
             yield from configs_in(value)
 
 
-def encodes(model: Any) -> bool:
+def has_encoder_and_decoder(model: Any) -> bool:
     """Return True if a model has an encoder and a decoder."""
     decodes = any("decoder" in name for name, _ in model.named_modules())
     return decodes and "decoder_input_ids" in parameters_of(model)
@@ -117,7 +117,7 @@ def parameters_of(model: Any) -> set[str]:
     return set(inspect.signature(model.forward).parameters)
 
 
-def measured(model: Any, call: Call) -> Measured:
+def measure(model: Any, call: Call) -> Measured:
     """Return the costs of a call, after a first call of `past` tokens if there are any.
 
     Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or lacks a cache.
@@ -136,13 +136,13 @@ def output_of(
 ) -> Any:
     """Return the output of a call, on a ``cache`` or after a first call of `past` tokens.
 
-    ``watching`` is entered around the call. Errors: as of :func:`measured`.
+    ``watching`` is entered around the call. Errors: as of :func:`measure`.
     """
-    if encodes(model) and not model.config.is_encoder_decoder:
+    if has_encoder_and_decoder(model) and not model.config.is_encoder_decoder:
         # T5 keeps one cache for both.
         raise Unavailable("an encoder-decoder whose config has is_encoder_decoder=False")
-    with measuring(), on_meta():
-        settle(model, call)
+    with measuring_errors(), on_meta():
+        restore_attention(model, call)
         given = {**(cache or {}), **past_of(model, call)}
         taken = inputs(model, call, given)
         with watching:
@@ -160,7 +160,7 @@ def past_of(model: Any, call: Call, ids: Callable[..., Any] | None = None) -> di
         return {}
     output = model(**(ids or inputs)(model, without_past(call, call.past)))
     name, cache = _cache(output)
-    if cache is None or (encodes(model) and name not in parameters_of(model)):
+    if cache is None or (has_encoder_and_decoder(model) and name not in parameters_of(model)):
         raise ValueError(NO_CACHE)  # some heads return a cache that they do not accept
     encoded = getattr(output, "encoder_last_hidden_state", None)
     return {name: cache} if encoded is None else {name: cache, "encoder_outputs": MoEModelOutput(encoded)}
@@ -177,7 +177,7 @@ def cache_tensors(model: Any, output: Any) -> dict[str, Any]:
     return {path: tensor for path, tensor in found.items() if tensor.ndim and tensor.numel()}
 
 
-def settle(model: Any, call: Call) -> None:
+def restore_attention(model: Any, call: Call) -> None:
     """Restore what a model changes in its first call.
 
     BigBird switches to full attention in a short call, always with cross-attention. Reformer computes its
@@ -270,8 +270,10 @@ def symbolic_flops(model: Any, call: Call) -> Any:
     fake = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
     names: dict[Any, Any] = {}
     counter = FlopCounterMode(display=False)
-    with measuring():
-        taken = {name: _symbolic(fake, tensor, names, call) for name, tensor in inputs(model, call).items()}
+    with measuring_errors():
+        taken = {
+            name: _symbolic_input(fake, tensor, names, call) for name, tensor in inputs(model, call).items()
+        }
         with on_meta(), fake, torch.no_grad(), counter:
             model(**taken)
     flops = counter.get_total_flops()
@@ -279,7 +281,7 @@ def symbolic_flops(model: Any, call: Call) -> Any:
     return sympy.expand(found.xreplace(names))
 
 
-def _symbolic(fake: Any, tensor: Any, names: dict[Any, Any], call: Call) -> Any:
+def _symbolic_input(fake: Any, tensor: Any, names: dict[Any, Any], call: Call) -> Any:
     """Return an input whose first two sizes are symbols, and add these to `names`."""
     import sympy
     from torch._dynamo.source import ConstantSource

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from archspec.costs.records import Call
-from archspec.reference.costs import by_module, inputs, measured, output_of, past_of
+from archspec.reference.costs import by_module, inputs, measure, output_of, past_of
 from archspec.reference.meta import functions
-from archspec.reference.verdicts import Unavailable, measuring
+from archspec.reference.verdicts import Unavailable, measuring_errors
 
 _ENCODED = ("key_value_states", "encoder_hidden_states")
 _LARGEST = 30_000_000  # parameters of a model that runs with values
@@ -37,30 +37,30 @@ def _by_interface(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
     from torch.utils.flop_counter import FlopCounterMode
 
     left_out: Counter[int] = Counter()  # FLOPs, by the identity of the module
-    with _interfaces(left_out):
+    with _count_attention(left_out):
         counter = FlopCounterMode(display=False)
-        output_of(model, call, _only(left_out, counter))
+        output_of(model, call, _count_last_call(left_out, counter))
     computed = by_module(counter, model)
     through = dict(computed)
     for name, module in model.named_modules():
         if id(module) in left_out:
             through[name] = computed[name] - left_out[id(module)]
-        elif name in computed and _attends(module):
+        elif name in computed and _is_attention(module):
             raise Unavailable(f"{name} has custom attention code")
     return computed, through
 
 
 def _by_gradients(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
     """Return the same with values: a query sees the keys for which its output has a gradient."""
-    computed = measured(model, call).flops
-    names = [name for name, module in model.named_modules() if name in computed and _attends(module)]
+    computed = measure(model, call).flops
+    names = [name for name, module in model.named_modules() if name in computed and _is_attention(module)]
     most = _MOST // max(len(names), 1)
     whole, sights = _with_values(model), {name: _Sight(most) for name in names}
     for name, sight in sights.items():
         module = whole.get_submodule(name)
-        module.register_forward_pre_hook(sight.before, with_kwargs=True)
-        module.register_forward_hook(sight.after)
-    with measuring():
+        module.register_forward_pre_hook(sight.make_leaf, with_kwargs=True)
+        module.register_forward_hook(sight.count_positions)
+    with measuring_errors():
         given = past_of(whole, call, _ids)
         whole(**_ids(whole, call, given), **given)
     through = dict(computed)
@@ -72,7 +72,7 @@ def _by_gradients(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
     return computed, through
 
 
-def _attends(module: Any) -> bool:
+def _is_attention(module: Any) -> bool:
     return "attention" in type(module).__name__.lower()
 
 
@@ -85,7 +85,7 @@ class _Sight:
         self.crosses = False
         self.seen = self.queries = 0
 
-    def before(self, _: Any, args: Any, kwargs: Any) -> Any:
+    def make_leaf(self, _: Any, args: Any, kwargs: Any) -> Any:
         """Make the source of the keys a leaf."""
         import torch
 
@@ -103,7 +103,7 @@ class _Sight:
             {name: chosen.get(id(one), one) for name, one in kwargs.items()},
         )
 
-    def after(self, _: Any, __: Any, output: Any) -> None:
+    def count_positions(self, _: Any, __: Any, output: Any) -> None:
         """Count the positions for which each position of the output has a gradient."""
         import torch
 
@@ -141,7 +141,7 @@ def _ids(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[st
 
 
 @contextmanager
-def _only(left_out: Counter[int], counter: Any) -> Iterator[None]:
+def _count_last_call(left_out: Counter[int], counter: Any) -> Iterator[None]:
     """Count the call itself, without the first one that filled its cache."""
     left_out.clear()
     with counter:
@@ -149,7 +149,7 @@ def _only(left_out: Counter[int], counter: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _interfaces(left_out: Counter[int]) -> Iterator[None]:
+def _count_attention(left_out: Counter[int]) -> Iterator[None]:
     """Replace eager attention by a function that counts, with masks that have values."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -160,7 +160,7 @@ def _interfaces(left_out: Counter[int]) -> Iterator[None]:
         groups = query.shape[1] // key.shape[1]
         keys, values = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (key, value))
         scores = query @ keys.transpose(-1, -2)
-        allowed = scores.numel() if attention_mask is None else _allowed(attention_mask, scores.shape)
+        allowed = scores.numel() if attention_mask is None else _count_allowed(attention_mask, scores.shape)
         left_out[id(module)] += 2 * (scores.numel() - allowed) * (query.shape[-1] + value.shape[-1])
         return (scores @ values).transpose(1, 2).contiguous(), scores
 
@@ -173,7 +173,7 @@ def _interfaces(left_out: Counter[int]) -> Iterator[None]:
         del ALL_ATTENTION_FUNCTIONS["eager"], ALL_MASK_ATTENTION_FUNCTIONS["eager"]
 
 
-def _allowed(mask: Any, shape: Any) -> int:
+def _count_allowed(mask: Any, shape: Any) -> int:
     import torch
 
     if mask.is_meta:

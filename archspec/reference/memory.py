@@ -19,17 +19,17 @@ from archspec.reference.costs import (
     NO_CACHE,
     cache_tensors,
     configs_in,
-    encodes,
+    has_encoder_and_decoder,
     inputs,
     output_of,
     parameters_of,
     past_of,
-    settle,
+    restore_attention,
     tensors,
     without_past,
 )
-from archspec.reference.meta import following, on_meta, operations, replaced
-from archspec.reference.verdicts import Unavailable, measuring
+from archspec.reference.meta import follow_modules, on_meta, operations, replace_function
+from archspec.reference.verdicts import Unavailable, measuring_errors
 
 LAST = "logits_to_keep"  # of how many positions a call gives logits
 # the defaults of transformers on a GPU
@@ -65,12 +65,12 @@ def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
         raise Unavailable("the class does not support scaled_dot_product_attention")
     held = _Held(model)
     given: dict[str, Any] = {LAST: 1} if last and LAST in parameters_of(model) else {}
-    with measuring(), on_meta():
-        settle(model, call)
+    with measuring_errors(), on_meta():
+        restore_attention(model, call)
         given |= past_of(model, call)
         taken = inputs(model, call, given)
         held.add((tensor for tensor in tensors(given).values() if tensor.ndim), "")
-        with held.watching(model):
+        with held.watch(model):
             output = model(**taken, **given)
         kept = cache_tensors(model, output).values()
     if not kept:
@@ -104,7 +104,7 @@ class _Held:
         self.bytes -= self.sizes.pop(key)
 
     @contextmanager
-    def watching(self, model: Any) -> Iterator[None]:
+    def watch(self, model: Any) -> Iterator[None]:
         """Add the tensors of every operation, with the code that transformers runs on a GPU."""
         import torch
         from torch.utils._pytree import tree_leaves
@@ -119,8 +119,8 @@ class _Held:
                 for name in {*_ON_A_GPU} & {*dir(config)}:
                     stack.callback(setattr, config, name, getattr(config, name))
                     setattr(config, name, _ON_A_GPU[name])
-            flash = replaced("scaled_dot_product_attention", _flash)
-            for context in (following(model, self.running), torch.no_grad(), flash, operations(run)):
+            flash = replace_function("scaled_dot_product_attention", _flash_attention)
+            for context in (follow_modules(model, self.running), torch.no_grad(), flash, operations(run)):
                 stack.enter_context(context)
             yield
 
@@ -129,7 +129,7 @@ def _key(tensor: Any) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
-def _flash(
+def _flash_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, **given: Any
 ) -> Any:
     """Call the attention kernel of a GPU; on meta torch would multiply matrices."""
@@ -142,7 +142,7 @@ def _flash(
     return kernel(query, key, value, dropout_p, causal, False, scale=given.get("scale"))[0]
 
 
-def reserved(model: Any, call: Call) -> Reserved:
+def reserved_tensors(model: Any, call: Call) -> Reserved:
     """Return the tensors of a StaticCache for all positions of a call, after it.
 
     Errors: Unavailable, also if a class does not use the cache that it is given.
@@ -164,7 +164,7 @@ def _static_cache(model: Any, call: Call) -> Any:
     config = model.config.get_text_config(decoder=True)
     try:
         cache = StaticCache(config=config, max_cache_len=call.context)
-        if encodes(model):
+        if has_encoder_and_decoder(model):
             return EncoderDecoderCache(cache, StaticCache(config=config, max_cache_len=call.encoder_tokens))
     except Exception as error:  # layers that it does not know
         raise Unavailable(f"no StaticCache of this config: {error!r}") from None

@@ -21,7 +21,7 @@ _ANSWERS: dict[str, Any] = {
     "nonzero": lambda mask, **_: mask.new_empty(1 if mask.dim() == 1 else mask.numel(), mask.dim()).long(),
     "unique_consecutive": lambda tensor, **_: tensor[:1],
     "tolist": lambda sizes: [_REST] + [0] * (len(sizes) - 1),
-    "__getitem__": lambda tensor, index: tensor[_known(index)],
+    "__getitem__": lambda tensor, index: tensor[_known_index(index)],
     "split": lambda tensor, size, dim=0: tensor.split(_sizes(tensor, size, dim), dim),
 }
 Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]  # of a function and its arguments
@@ -71,7 +71,7 @@ def operations(handler: Handler) -> Any:
     return Operations()
 
 
-def replaced(name: str, replacement: Callable[..., Any]) -> Any:
+def replace_function(name: str, replacement: Callable[..., Any]) -> Any:
     """Return a mode in which a function of `torch.nn.functional` is another one."""
     import torch
 
@@ -80,12 +80,12 @@ def replaced(name: str, replacement: Callable[..., Any]) -> Any:
 
 
 @contextmanager
-def following(
+def follow_modules(
     model: Any, running: list[str], leaves: Callable[[str, Any], None] = lambda *_: None
 ) -> Iterator[None]:
     """Keep the dotted names of the modules that run, the innermost last; ``leaves`` gets their outputs."""
 
-    def left(name: str, output: Any) -> None:
+    def leave(name: str, output: Any) -> None:
         running.pop()
         leaves(name, output)
 
@@ -93,12 +93,12 @@ def following(
         for name, module in model.named_modules():
             entered = module.register_forward_pre_hook(lambda *_, name=name: running.append(name))
             stack.callback(entered.remove)
-            done = module.register_forward_hook(lambda _, __, output, name=name: left(name, output))
+            done = module.register_forward_hook(lambda _, __, output, name=name: leave(name, output))
             stack.callback(done.remove)
         yield
 
 
-def _known(index: Any) -> Any:
+def _known_index(index: Any) -> Any:
     import torch
 
     chooses = isinstance(index, torch.Tensor) and index.is_meta and not index.ndim
@@ -111,6 +111,6 @@ def _sizes(tensor: Any, size: Any, dim: int) -> Any:
     return [tensor.shape[dim] if one == _REST else one for one in size]
 
 
-def local(tensor: Any) -> Any:
+def local_part(tensor: Any) -> Any:
     """Return this rank's part of a sharded tensor; any other tensor is unchanged."""
     return getattr(tensor, "_local_tensor", tensor)

@@ -9,16 +9,16 @@ from typing import Any
 from archspec.costs.parallel import Plan, Ranks
 from archspec.costs.records import Call, Step
 from archspec.reference.classes import config_of, model_class
-from archspec.reference.construction import built
+from archspec.reference.construction import build
 from archspec.reference.costs import instance
-from archspec.reference.meta import local
-from archspec.reference.saved import loss_bytes, saved, trained
+from archspec.reference.meta import local_part
+from archspec.reference.saved import loss_bytes, saved_bytes, training_model
 from archspec.reference.training import measured_training
 from archspec.reference.verdicts import Refused, Unavailable
 
 
 @contextmanager
-def ranked(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
+def build_rank(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
     """Yield a model on meta, sharded as transformers loads a checkpoint, on the rank of ``ranks.stage``.
 
     Of ranks that share tensors or experts it is the first, whose parts are the largest. Stages come last:
@@ -34,7 +34,7 @@ def ranked(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
             model = build()
     except Refused as error:  # says nothing about ranks
         raise Unavailable(str(error)) from error
-    with _meshes(ranks) as (distributed, manager):
+    with _make_meshes(ranks) as (distributed, manager):
         try:
             model = type(model).maybe_distribute_model(model, distributed, manager)
             if ranks.pipeline > 1:
@@ -49,28 +49,28 @@ def ranked(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
 def rank_shapes(
     architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks
 ) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every parameter on a rank, a tied one by its first name. Errors: see `ranked`."""
+    """Return the shape of every parameter on a rank, a tied one by its first name. Errors: of `build_rank`."""
 
-    def build() -> Any:
-        return built(model_class(architecture, model_type), config_of(model_type, raw))
+    def build_model() -> Any:
+        return build(model_class(architecture, model_type), config_of(model_type, raw))
 
-    with ranked(build, ranks) as model:
-        return {name: tuple(local(one).shape) for name, one in model.named_parameters()}
+    with build_rank(build_model, ranks) as model:
+        return {name: tuple(local_part(one).shape) for name, one in model.named_parameters()}
 
 
 def rank_flops(
     architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, call: Call
 ) -> dict[str, int]:
-    """Return the FLOPs of each module on a rank. Errors: see :func:`ranked`.
+    """Return the FLOPs of each module on a rank. Errors: see :func:`build_rank`.
 
     torch counts a layer's FLOPs for all ranks; the rank has its part of the weight.
     """
-    with ranked(lambda: instance(architecture, raw, model_type, trains=True), ranks) as model:
+    with build_rank(lambda: instance(architecture, raw, model_type, trains=True), ranks) as model:
         found = measured_training(model, call)
         for name, module in model.named_modules():
             weight = getattr(module, "weight", None)
-            if name in found and weight is not None and local(weight) is not weight:
-                found[name] = found[name] * local(weight).numel() // weight.numel()
+            if name in found and weight is not None and local_part(weight) is not weight:
+                found[name] = found[name] * local_part(weight).numel() // weight.numel()
         return found
 
 
@@ -79,25 +79,25 @@ def rank_saved(
 ) -> dict[str, int]:
     """Return the bytes that each module keeps on a rank after a forward; of a stage without the head.
 
-    The input of a stage counts as the output of the layer before. Errors: see :func:`ranked`.
+    The input of a stage counts as the output of the layer before. Errors: see :func:`build_rank`.
     """
-    with ranked(lambda: trained(architecture, raw, model_type, step), ranks) as model:
+    with build_rank(lambda: training_model(architecture, raw, model_type, step), ranks) as model:
         if ranks.pipeline == 1:
-            return saved(model, step)
-        kept = saved(model.base_model, step, _sent(model, step) if ranks.stage else None)
+            return saved_bytes(model, step)
+        kept = saved_bytes(model.base_model, step, _sent_inputs(model, step) if ranks.stage else None)
         return {f"{model.base_model_prefix}.{name}".rstrip("."): nbytes for name, nbytes in kept.items()}
 
 
 def rank_loss(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step) -> int:
-    """Return the bytes of the loss that a tensor rank, or the last stage, keeps. Errors: see `ranked`."""
-    with ranked(lambda: trained(architecture, raw, model_type, step), ranks) as model:
+    """Return the bytes of the loss that a tensor rank, or the last stage, keeps. Errors: of `build_rank`."""
+    with build_rank(lambda: training_model(architecture, raw, model_type, step), ranks) as model:
         if ranks.pipeline == 1:
             return loss_bytes(model, step)
         model.forward = model.forward.__wrapped__  # without its messages to other stages
-        return loss_bytes(model, step, _sent(model, step))
+        return loss_bytes(model, step, _sent_inputs(model, step))
 
 
-def _sent(model: Any, step: Step) -> dict[str, Any]:
+def _sent_inputs(model: Any, step: Step) -> dict[str, Any]:
     import torch
 
     if not hasattr(model.config, "hidden_size"):
@@ -111,7 +111,7 @@ def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:
 
     Errors: :class:`Refused`, :class:`Unavailable`, also if two models of a class have different plans.
     """
-    model = built(model_class(architecture, model_type), config_of(model_type, {}))
+    model = build(model_class(architecture, model_type), config_of(model_type, {}))
     if not model._tp_plan and not model._ep_plan:
         return {}
     found: dict[str, Plan] = {}
@@ -134,7 +134,7 @@ def _without_children(module: Any, name: str) -> dict[str, str]:
 
 
 @contextmanager
-def _meshes(ranks: Ranks) -> Iterator[tuple[Any, Any]]:
+def _make_meshes(ranks: Ranks) -> Iterator[tuple[Any, Any]]:
     """Yield transformers' config and meshes of some ranks, over a process group of one process."""
     import torch.distributed as dist
     from torch.testing._internal.distributed.fake_pg import FakeStore

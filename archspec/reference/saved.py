@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from archspec.costs.records import Call, Step
 from archspec.reference.classes import model_class
-from archspec.reference.construction import built
+from archspec.reference.construction import build
 from archspec.reference.costs import configs_in, default_dtype, inputs, parameters_of, prepared_config
-from archspec.reference.meta import following, local, on_meta, replaced
-from archspec.reference.verdicts import Unavailable, measuring
+from archspec.reference.meta import follow_modules, local_part, on_meta, replace_function
+from archspec.reference.verdicts import Unavailable, measuring_errors
 
 _LAYER = re.compile(r"\.?\b\w+\.\d+\b")
 FLASH = "linear_memory"  # a name with `flash` makes transformers check installed packages
@@ -32,7 +32,7 @@ class Storage(NamedTuple):
     tensor: Any
 
 
-def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step) -> Any:
+def training_model(architecture: str, raw: dict[str, Any], model_type: str, step: Step) -> Any:
     """Return a model on meta as it is trained: with gradients, and dropout as its config says.
 
     Errors: :class:`archspec.reference.Refused`, :class:`archspec.reference.Unavailable`.
@@ -45,7 +45,7 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
         if getattr(one, "output_router_logits", False):
             one.output_router_logits = False  # they are only for a loss
     with default_dtype(step.dtype):
-        model = built(model_class(architecture, model_type), config).to("meta").train()
+        model = build(model_class(architecture, model_type), config).to("meta").train()
     for module in model.modules():
         if hasattr(module, "layerdrop"):
             module.layerdrop = 0.0  # it would leave out layers by chance
@@ -58,32 +58,35 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
     return model
 
 
-def saved(model: Any, step: Step, given: dict[str, Any] | None = None) -> dict[str, int]:
+def saved_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> dict[str, int]:
     """Return the bytes that each module keeps after a forward; ``given`` are other inputs than ids.
 
     Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or not this way.
     """
     found = Counter[str]()
-    for storage in storages(model, step, given):
+    for storage in saved_storages(model, step, given):
         found[storage.module] += storage.nbytes
     return dict(found)
 
 
-def storages(model: Any, step: Step, given: dict[str, Any] | None = None) -> list[Storage]:
+def saved_storages(model: Any, step: Step, given: dict[str, Any] | None = None) -> list[Storage]:
     """Return every storage that is kept after a forward, in their order."""
     from torch.autograd.graph import saved_tensors_hooks as hooks
 
     given = given or inputs(model, step.call)
     leaves = [tensor for tensor in given.values() if not getattr(tensor, "requires_grad", False)]
     keeper, asked = _Keeper(model, leaves, step.checkpointing), len(_FLASH_CALLS)
-    fused, followed = replaced("dropout", _dropout), following(model, keeper.running, keeper.leave)
-    with measuring(), on_meta(), fused, followed, hooks(keeper.keep, lambda tensor: tensor):
+    fused, followed = (
+        replace_function("dropout", _dropout),
+        follow_modules(model, keeper.running, keeper.leave),
+    )
+    with measuring_errors(), on_meta(), fused, followed, hooks(keeper.keep, lambda tensor: tensor):
         without = {"use_cache": False} if "use_cache" in parameters_of(model) else {}
         output = model(**given, **without)
         del output
     if step.attention == "flash" and len(_FLASH_CALLS) == asked:
         raise Unavailable("the class does not support flash attention")
-    return keeper.found()
+    return keeper.storages()
 
 
 def labels(model: Any, call: Call) -> dict[str, Any]:
@@ -114,26 +117,26 @@ def takes_labels(architecture: str, model_type: str) -> bool:
 def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> int:
     """Return the bytes that the loss keeps after the forward's; ``given`` are other inputs than ids.
 
-    Errors: those of :func:`saved`, and :class:`Unavailable` for a class without labels.
+    Errors: those of :func:`saved_bytes`, and :class:`Unavailable` for a class without labels.
     """
     given = given or inputs(model, step.call)
     if not (wanted := labels(model, step.call)):
         raise Unavailable("the class does not take labels")
-    with_loss, without = storages(model, step, {**given, **wanted}), storages(model, step, given)
+    with_loss, without = saved_storages(model, step, {**given, **wanted}), saved_storages(model, step, given)
     return sum(storage.nbytes for storage in with_loss) - sum(storage.nbytes for storage in without)
 
 
-def recomputed(model: Any, step: Step) -> int:
+def recomputed_bytes(model: Any, step: Step) -> int:
     """Return the bytes of the largest checkpointed layer without checkpointing.
 
-    Errors: as of :func:`saved`.
+    Errors: as of :func:`saved_bytes`.
     """
     from transformers.modeling_layers import GradientCheckpointingLayer
 
     layers = [name for name, one in model.named_modules() if isinstance(one, GradientCheckpointingLayer)]
     model.activation_checkpointing_disable()
     try:
-        kept = saved(model, step._replace(checkpointing=False)).items()
+        kept = saved_bytes(model, step._replace(checkpointing=False)).items()
     finally:
         model.activation_checkpointing_enable()
     inside = (sum(size for name, size in kept if f"{name}.".startswith(f"{layer}.")) for layer in layers)
@@ -160,12 +163,12 @@ class _Keeper:
         if known is None:
             if self.checkpointing and not tensor.requires_grad:
                 module = _LAYER.split(module)[0]
-            self.kept[key] = Storage(module, local(tensor).untyped_storage().nbytes(), tensor.detach())
+            self.kept[key] = Storage(module, local_part(tensor).untyped_storage().nbytes(), tensor.detach())
         elif known.module not in self.weighted and module in self.weighted:
             self.kept[key] = known._replace(module=module)
         return tensor
 
-    def found(self) -> list[Storage]:
+    def storages(self) -> list[Storage]:
         return [
             storage._replace(module=self.returned[key][0]) if key in self.returned else storage
             for key, storage in self.kept.items()
@@ -178,7 +181,7 @@ class _Keeper:
 
 
 def _storage(tensor: Any) -> int:
-    return int(local(tensor).untyped_storage()._cdata)
+    return int(local_part(tensor).untyped_storage()._cdata)
 
 
 def _dropout(tensor: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -194,11 +197,11 @@ def _register_flash() -> None:
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    ALL_ATTENTION_FUNCTIONS.register(FLASH, _flash)
+    ALL_ATTENTION_FUNCTIONS.register(FLASH, _flash_attention)
     ALL_MASK_ATTENTION_FUNCTIONS.register(FLASH, lambda *_, **__: None)
 
 
-def _flash(module: Any, query: Any, key: Any, value: Any, *_: Any, **given: Any) -> Any:
+def _flash_attention(module: Any, query: Any, key: Any, value: Any, *_: Any, **given: Any) -> Any:
     import torch
 
     _FLASH_CALLS.append(None)

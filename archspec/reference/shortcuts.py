@@ -14,19 +14,19 @@ from typing import Any
 _Function = Callable[..., Any]
 
 
-def _unless(could_refuse: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool]) -> Any:
+def _skip_unless(could_refuse: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool]) -> Any:
     """Skip the filling of a tensor, unless the call could refuse its arguments."""
 
-    def short(whole: _Function) -> _Function:
+    def shorten(whole: _Function) -> _Function:
         def fill(tensor: Any, *args: Any, **options: Any) -> Any:
             return whole(tensor, *args, **options) if could_refuse(tensor, args, options) else tensor
 
         return fill
 
-    return short
+    return shorten
 
 
-def _corner(whole: _Function) -> _Function:
+def _compute_corner(whole: _Function) -> _Function:
     """Compute only a corner of a table: it refuses what the whole table would, which takes a second."""
     return lambda rows, columns: whole(min(rows, 2), min(columns, 2)).new_empty(1, rows, columns)
 
@@ -36,29 +36,33 @@ def _are_floats(args: tuple[Any, ...]) -> bool:
 
 
 # The functions are skipped with the arguments that torch's own layers use, which they never refuse.
-_plain = _unless(lambda tensor, args, options: bool(args or options))
+_plain = _skip_unless(lambda tensor, args, options: bool(args or options))
 _SHORTCUTS: tuple[tuple[str, str, Callable[[_Function], _Function]], ...] = (  # module, function, short one
     ("torch.nn", "Linear.reset_parameters", lambda whole: lambda self: None),
     (
         "torch.nn.init",
         "kaiming_uniform_",
-        _unless(lambda tensor, args, options: tensor.ndim < 2 or bool(args) or {*options} != {"a"}),
+        _skip_unless(lambda tensor, args, options: tensor.ndim < 2 or bool(args) or {*options} != {"a"}),
     ),
-    ("torch.nn.init", "uniform_", _unless(lambda _, args, options: bool(options) or not _are_floats(args))),
+    (
+        "torch.nn.init",
+        "uniform_",
+        _skip_unless(lambda _, args, options: bool(options) or not _are_floats(args)),
+    ),
     ("torch.nn.init", "normal_", _plain),
     ("torch.nn.init", "ones_", _plain),
     ("torch.nn.init", "zeros_", _plain),
     (
         "timm.layers.weight_init",  # mean, standard deviation, which it divides by, and bounds
         "_trunc_normal_",
-        _unless(lambda _, args, options: bool(options) or not _are_floats(args) or args[1] <= 0),
+        _skip_unless(lambda _, args, options: bool(options) or not _are_floats(args) or args[1] <= 0),
     ),
-    ("transformers.models.videomae.modeling_videomae", "get_sinusoid_encoding_table", _corner),
+    ("transformers.models.videomae.modeling_videomae", "get_sinusoid_encoding_table", _compute_corner),
 )
 
 
 @contextmanager
-def shortcuts() -> Iterator[None]:
+def shorten_functions() -> Iterator[None]:
     """Replace the slow functions of the modules that are imported by short ones."""
     with ExitStack() as stack:
         for module, path, short in _SHORTCUTS:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from archspec.costs.records import Call
-from archspec.reference.costs import by_module, inputs, settle
+from archspec.reference.costs import by_module, inputs, restore_attention
 from archspec.reference.meta import on_meta, operations
-from archspec.reference.verdicts import Unavailable, measuring
+from archspec.reference.verdicts import Unavailable, measuring_errors
 
 
 def measured_training(model: Any, call: Call) -> dict[str, int]:
@@ -29,8 +29,8 @@ def measured_training(model: Any, call: Call) -> dict[str, int]:
         if hasattr(module, "layerdrop") or hasattr(module, "correction_coefs"):
             module.training = False  # it would leave out layers by chance; use a layer's weight outside it
     try:
-        with measuring(), on_meta(), torch.enable_grad():
-            settle(model, call)
+        with measuring_errors(), on_meta(), torch.enable_grad():
+            restore_attention(model, call)
             with counter, _by_origin(counter.mod_tracker):
                 output = model(**inputs(model, call))
                 first = next(name for name in output if name != "aux_loss")  # a router's loss does not count

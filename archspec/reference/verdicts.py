@@ -44,7 +44,7 @@ def one_line(error: Exception) -> str:
 
 
 @contextmanager
-def measuring() -> Iterator[None]:
+def measuring_errors() -> Iterator[None]:
     """Raise Unavailable for a call that fails on meta, which says nothing about its costs."""
     try:
         yield

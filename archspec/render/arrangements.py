@@ -45,7 +45,7 @@ class Part(NamedTuple):
     terms: tuple[Any, ...]
 
     @classmethod
-    def of(cls, label: str, expr: Any, terms: Iterable[Any] = ()) -> Part:
+    def make(cls, label: str, expr: Any, terms: Iterable[Any] = ()) -> Part:
         """Return a part with its terms in order; by default, those of the expression, factored."""
         return cls(label, expr, tuple(sort_terms(terms)) or tuple(factor_terms(expr)))
 
@@ -61,7 +61,7 @@ def component(tensor: SymbolicTensor) -> str:
     return next((name for name, pattern in _PATTERNS.items() if re.search(pattern, tensor.name)), "other")
 
 
-def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
+def arrange(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
     """Return the parts of a formula by one of `GROUPS`; ``depth`` is the depth of modules."""
     if type(depth) is not int or depth < 1:
         raise FormulaError(f"invalid depth {depth}", help="write 1 for the modules of the model itself")
@@ -82,7 +82,7 @@ def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
     if by == "repetition":
         return [Part("", formula.expr, tuple(arrange_terms(formula)))]
     expr = formula.expr.expand()
-    return [Part.of("", expr, sympy.Add.make_args(expr))]
+    return [Part.make("", expr, sympy.Add.make_args(expr))]
 
 
 def _group(
@@ -97,7 +97,7 @@ def _group(
         expr = sympy.expand(sympy.Add(*terms))
         if expr != 0:
             parts.append(Part(label, expr, tuple(terms)))
-    return parts or arrangement(formula, "repetition")  # a formula of 0 is one part
+    return parts or arrange(formula, "repetition")  # a formula of 0 is one part
 
 
 def collect_powers(formula: ClosedForm, name: str) -> list[Part]:

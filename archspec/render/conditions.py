@@ -11,7 +11,7 @@ import sympy
 from archspec.render.notation import spell_name
 from archspec.render.printers import LANGUAGES, SCALE, fraction, printer
 from archspec.symbolic.closed_form import ClosedForm
-from archspec.symbolic.fields import exactly
+from archspec.symbolic.fields import exact_number
 from archspec.symbolic.validity.checks import Check
 
 Parts = Sequence[tuple[str, Sequence[Any]]]
@@ -70,7 +70,9 @@ class _Conditions:
     def __init__(self, formula: ClosedForm) -> None:
         self.formula, valid = formula, formula.validity
         self.values = {**valid.numbers, **formula.config_values, **formula.symbols}
-        self.constants = {sympy.Symbol(name): exactly(formula.symbols[name]) for name in formula.definitions}
+        self.constants = {
+            sympy.Symbol(name): exact_number(formula.symbols[name]) for name in formula.definitions
+        }
         floats = [sympy.Symbol(name) for name, value in self.values.items() if isinstance(value, float)]
         self.scaled = {symbol: symbol / SCALE for symbol in floats}
         self.flags = dict(valid.flags)
@@ -78,8 +80,8 @@ class _Conditions:
         used = {symbol.name.partition("[")[0] for symbol in formula.expr.free_symbols}
         for name in [name for name in self.flags if name.startswith("len(")]:
             self._merge_list(name[4:-1], self.flags[name], used)
-        self.pin(check.left for check in valid.checks if _fixes_value(check))
-        self.pin(sympy.Symbol(name) for name, value in self.flags.items() if isinstance(value, float))
+        self.fix_fields(check.left for check in valid.checks if _fixes_value(check))
+        self.fix_fields(sympy.Symbol(name) for name, value in self.flags.items() if isinstance(value, float))
         self.checks = [self.check(*check) for check in valid.checks if not _fixes_value(check)]
         for replaced, expr in formula.replacements.items():
             over, under = sympy.together(expr).as_numer_denom()
@@ -94,7 +96,7 @@ class _Conditions:
         if length > SHORT and name not in used and all(item in self.values for item in items):
             del self.flags[f"len({name})"]
             self.flags[name] = [self.values[item] for item in items]
-            self.constants |= {sympy.Symbol(item): exactly(self.values[item]) for item in items}
+            self.constants |= {sympy.Symbol(item): exact_number(self.values[item]) for item in items}
 
     def check(self, op: str, left: Any, right: Any) -> Check:
         """Return a condition with the formula's replacements made, over whole numbers."""
@@ -108,18 +110,18 @@ class _Conditions:
             return scaled
         if not whole and isinstance(expr, sympy.Add | sympy.Mul):
             return expr.func(*map(self.express, expr.args), evaluate=False)
-        self.pin(expr.free_symbols)
-        table = {symbol: exactly(self.values[symbol.name]) for symbol in expr.free_symbols}
+        self.fix_fields(expr.free_symbols)
+        table = {symbol: exact_number(self.values[symbol.name]) for symbol in expr.free_symbols}
         return sympy.sympify(self.formula.number(expr.xreplace(table))).doit()
 
-    def pin(self, symbols: Iterable[Any]) -> None:
+    def fix_fields(self, symbols: Iterable[Any]) -> None:
         """Make fields constants, which is a condition."""
         for symbol in sorted(symbols, key=str):
             if symbol in self.formula.replacements:
-                self.pin(self.formula.replacements[symbol].free_symbols)
+                self.fix_fields(self.formula.replacements[symbol].free_symbols)
                 continue
             self.pinned[symbol.name] = None
-            self.constants[symbol] = exactly(self.values[symbol.name])
+            self.constants[symbol] = exact_number(self.values[symbol.name])
 
 
 def prepare(formula: ClosedForm, parts: Parts | None = None) -> Code:
@@ -129,7 +131,9 @@ def prepare(formula: ClosedForm, parts: Parts | None = None) -> Code:
     expressed = [(label, [*map(found.express, terms)]) for label, terms in parts]
     table = {one: value * (SCALE if one in found.scaled else 1) for one, value in found.constants.items()}
     labelled = [(label, tuple(term.xreplace(table) for term in terms)) for label, terms in expressed]
-    checks = [_clear(op, *(side.xreplace(table) for side in sides)) for op, *sides in found.checks]
+    checks = [
+        _clear_denominators(op, *(side.xreplace(table) for side in sides)) for op, *sides in found.checks
+    ]
     for _, terms in labelled:
         over, under = fraction(terms)
         if under != 1:
@@ -224,7 +228,7 @@ def _simplify(checks: Iterable[Check]) -> list[Check]:
     return list(found.values())
 
 
-def _clear(op: str, left: Any, right: Any) -> Check:
+def _clear_denominators(op: str, left: Any, right: Any) -> Check:
     divisors = (sympy.together(side).as_numer_denom()[1] for side in (left, right))
     times = sympy.ilcm(1, *(divisor for divisor in divisors if divisor.is_Integer))
     return Check(op, *(side if times == 1 else sympy.expand(side * times) for side in (left, right)))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from archspec.render.arrangements import Part, arrangement
+from archspec.render.arrangements import Part, arrange
 from archspec.render.markup import latex, mathml
 from archspec.render.notation import Glyph, choose_glyphs
 from archspec.render.printers import LANGUAGES, TextPrinter
@@ -72,7 +72,7 @@ def in_markdown(latex: str) -> str:
     return f"${spaced}$"
 
 
-def typeset(formula: ClosedForm, parts: Sequence[Part], own: Own = None, layout: Layout = PLAIN) -> str:
+def to_latex(formula: ClosedForm, parts: Sequence[Part], own: Own = None, layout: Layout = PLAIN) -> str:
     """Return a formula or its parts in LaTeX. Errors: :class:`FormulaError` for an invalid layout."""
     symbols = glyphs(formula, own)
     if layout.is_plain and not any(part.label for part in parts):
@@ -92,7 +92,7 @@ def parts_table(
     formula: ClosedForm, parts: list[Part], form: str, own: Own = None, layout: Layout = PLAIN
 ) -> str:
     """Return a table of the parts with formula, value and share, in LaTeX (booktabs) or Markdown."""
-    parts = parts if any(part.label for part in parts) else arrangement(formula, "component")
+    parts = parts if any(part.label for part in parts) else arrange(formula, "component")
     total, symbols = formula.evaluate(), glyphs(formula, own)
     values = [int(formula.number(part.expr)) for part in parts]
     rows = [

@@ -26,28 +26,28 @@ class Rates:
     def __init__(self, growing: Iterable[Any]) -> None:
         self.growing = frozenset(growing)
 
-    def of(self, expr: Any) -> Rate:
+    def rate_of(self, expr: Any) -> Rate:
         """Return the rate of an expression; roundings are ignored, a sum over layers is a product."""
         if not expr.free_symbols & self.growing or isinstance(expr, sympy.log):
             return frozenset({CONSTANT})
         if expr.is_Symbol:
             return frozenset({frozenset({(expr, sympy.Integer(1))})})
         if expr.is_Mul:
-            return reduce(_product, map(self.of, expr.args))
+            return reduce(_product, map(self.rate_of, expr.args))
         if expr.is_Pow and expr.exp.is_number:
-            scaled = [{symbol: power * expr.exp for symbol, power in one} for one in self.of(expr.base)]
+            scaled = [{symbol: power * expr.exp for symbol, power in one} for one in self.rate_of(expr.base)]
             return _fastest(map(_powers, scaled))
         if isinstance(expr, sympy.Min | sympy.Mod):  # a remainder is below either side
-            rates = [*map(self.of, expr.args)]
+            rates = [*map(self.rate_of, expr.args)]
             below = (
                 one for one in rates if all(one == other or self.outgrows(other, one) for other in rates)
             )
             return next(below, rates[0])
         if isinstance(expr, sympy.Sum):
             term, (index, first, last) = expr.args
-            return _product(self.of(term.subs(index, last)), self.of(last - first + 1))
+            return _product(self.rate_of(term.subs(index, last)), self.rate_of(last - first + 1))
         parts = [part[0] for part in expr.args] if isinstance(expr, sympy.Piecewise) else expr.args
-        return _fastest(powers for part in parts for powers in self.of(part))
+        return _fastest(powers for part in parts for powers in self.rate_of(part))
 
     def outgrows(self, one: Rate, other: Rate) -> bool:
         """Return True if, for each term of the second, the first has one with higher powers."""
@@ -87,25 +87,25 @@ class LeadingTerms(NamedTuple):
     kept: frozenset[Rate]
     rates: Rates
 
-    def keep(self, part: Part) -> Part:
+    def leading_part(self, part: Part) -> Part:
         """Return the leading terms of a part of the formula, written like that part."""
-        expr = sympy.Add(*filter(self._keeps, sympy.Add.make_args(sympy.expand(part.expr))))
-        terms = [left for term in part.terms for left in self._keep(term)]
+        expr = sympy.Add(*filter(self._is_leading, sympy.Add.make_args(sympy.expand(part.expr))))
+        terms = [left for term in part.terms for left in self._leading_terms(term)]
         same = terms and sympy.expand(sympy.Add(*terms) - expr) == 0
-        return Part.of(part.label, expr, terms if same else factor_terms(expr))
+        return Part.make(part.label, expr, terms if same else factor_terms(expr))
 
-    def _keeps(self, term: Any) -> bool:
-        return self.rates.of(term) in self.kept
+    def _is_leading(self, term: Any) -> bool:
+        return self.rates.rate_of(term) in self.kept
 
-    def _keep(self, term: Any, times: Any = sympy.S.One) -> list[Any]:
+    def _leading_terms(self, term: Any, times: Any = sympy.S.One) -> list[Any]:
         """Return the leading terms of a term, and within its brackets, when multiplied by another factor."""
         if term.is_Add:
-            return [left for part in term.args for left in self._keep(part, times)]
+            return [left for part in term.args for left in self._leading_terms(part, times)]
         sums = [factor for factor in term.args if factor.is_Add] if term.is_Mul else []
         if not sums:
-            return [term] if self._keeps(times * term) else []
+            return [term] if self._is_leading(times * term) else []
         outside = [factor for factor in term.args if factor is not sums[-1]]
-        left = self._keep(sums[-1], times * sympy.Mul(*outside))
+        left = self._leading_terms(sums[-1], times * sympy.Mul(*outside))
         return [multiply([*outside, add(left)])] if left else []
 
 
@@ -126,7 +126,7 @@ def leading_terms(formula: ClosedForm, fields: Iterable[str] = ()) -> LeadingTer
     rates = Rates(growing)
     groups: dict[Rate, list[Any]] = {}
     for term in sympy.Add.make_args(sympy.expand(formula.expr)):
-        groups.setdefault(rates.of(term), []).append(term)
+        groups.setdefault(rates.rate_of(term), []).append(term)
     sizes = {rate: abs(formula.number(sympy.Add(*terms))) for rate, terms in groups.items()}
 
     def is_outgrown(rate: Rate) -> bool:

@@ -99,7 +99,7 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
             negative = product(term).negative
             if negative or index:
                 row.appendChild(self._element("mo", _MINUS if negative else "+"))
-            row.appendChild(self._positive(term) if negative else self._print(term))
+            row.appendChild(self._print_positive(term) if negative else self._print(term))
         return row
 
     def _element(self, name: str, *children: Any) -> Any:
@@ -113,10 +113,10 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
         stem, _, below = glyph.text.partition("_")
         if glyph.latex.startswith(f"\\{stem}"):
             stem = _greek_letter(stem)
-        if below and not glyph.named:
+        if below and not glyph.is_word:
             below = below.replace("_", ",")
             return self._element("msub", self._element("mi", stem), self._element("mtext", below))
-        word = self._element("mi", glyph.text if glyph.named else stem)
+        word = self._element("mi", glyph.text if glyph.is_word else stem)
         if len(word.firstChild.data) > 1:
             word.setAttribute("mathvariant", "normal")
         return word
@@ -125,10 +125,10 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
         return self.terms(sort_terms(expr.args))
 
     def _print_Mul(self, expr: Any) -> Any:
-        shown = self._positive(expr)
+        shown = self._print_positive(expr)
         return self._element("mrow", self._element("mo", _MINUS), shown) if product(expr).negative else shown
 
-    def _positive(self, term: Any) -> Any:
+    def _print_positive(self, term: Any) -> Any:
         _, over, under = product(term)
         shown = self._factors(over)
         return self._element("mfrac", shown, self._factors(under)) if under else shown
@@ -184,7 +184,7 @@ def _separator(before: Any, after: Any, symbols: Mapping[str, Glyph]) -> str:
         return _DOT if after.is_Number or (after.is_Pow and after.base.is_Number) else ""
     for factor in (before, after):
         base = factor.base if factor.is_Pow else factor
-        if base.is_Symbol and base.name in symbols and symbols[base.name].named:
+        if base.is_Symbol and base.name in symbols and symbols[base.name].is_word:
             return _DOT
     return "" if before.is_Add or after.is_Add else _SPACE
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from archspec.errors import ArchspecError, FormulaError, SpecError, printable
+from archspec.errors import ArchspecError, FormulaError, SpecError, to_printable
 from archspec.language.yaml_reader import Mapping as YamlMapping
 from archspec.language.yaml_reader import Scalar, Sequence, parse
 from archspec.specs.files import NOTATION
 from archspec.specs.files import read as read_file
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _NAME = r"\texttt"
@@ -45,7 +45,7 @@ class Glyph(NamedTuple):
     meaning: str
 
     @property
-    def named(self) -> bool:
+    def is_word(self) -> bool:
         """Return True for a spelled-out name: two such factors need a sign between them."""
         return self.latex.startswith(_NAME)
 
@@ -61,24 +61,24 @@ class Entry(NamedTuple):
 
 def path() -> str:
     """Return the file of the standard symbols."""
-    return os.path.join(shipped().folder, NOTATION)
+    return os.path.join(shipped_library().folder, NOTATION)
 
 
 def standard_glyphs() -> dict[str, Glyph]:
     """Return the standard symbol of each field."""
-    return _glyphs(_shipped(path()))
+    return _glyphs(_shipped_entries(path()))
 
 
 @cache
 def roles() -> dict[str, str]:
     """Return the role of each field that has one: one of :data:`ROLES`."""
-    return {field: entry.role for entry in _shipped(path()) if entry.role for field in entry.fields}
+    return {field: entry.role for entry in _shipped_entries(path()) if entry.role for field in entry.fields}
 
 
 @cache
-def places() -> dict[str, tuple[int, int]]:
+def symbol_places() -> dict[str, tuple[int, int]]:
     """Return the rank of each field's line in the file of the standard symbols, and its order."""
-    ranked = enumerate(entry for entry in _shipped(path()) if entry.glyph)
+    ranked = enumerate(entry for entry in _shipped_entries(path()) if entry.glyph)
     return {field: (rank, entry.order) for rank, entry in ranked for field in entry.fields}
 
 
@@ -153,11 +153,11 @@ def spell_name(name: str, meaning: str = "") -> Glyph:
 
 def escape(text: str) -> str:
     """Escape a text for LaTeX."""
-    return "".join(_ESCAPES.get(c, c) for c in printable(text))
+    return "".join(_ESCAPES.get(c, c) for c in to_printable(text))
 
 
 @cache
-def _shipped(path: str) -> tuple[Entry, ...]:
+def _shipped_entries(path: str) -> tuple[Entry, ...]:
     return entries(path)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.render.notation import field_of, places
+from archspec.render.notation import field_of, symbol_places
 
 
 class Place(NamedTuple):
@@ -34,9 +34,9 @@ class Product(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def place(name: str) -> Place:
+def place_of(name: str) -> Place:
     """Return the place of a symbol; numbers of layers are placed like the depth, unknown symbols last."""
-    known = places()
+    known = symbol_places()
     field = "num_hidden_layers" if name.startswith("L_") else field_of(name)
     rank, order = known.get(field, (len(known), 1))
     return Place(rank, name, order)
@@ -71,7 +71,7 @@ def sort_terms(terms: Iterable[Any]) -> list[Any]:
     """
 
     def key(term: Any) -> tuple[Any, ...]:
-        return -order(term), product(term).negative, lead(term), sympy.default_sort_key(term)
+        return -order(term), product(term).negative, leading_places(term), sympy.default_sort_key(term)
 
     found = sorted(terms, key=key)
     first = next((term for term in found if not product(term).negative), None)
@@ -90,7 +90,7 @@ def sort_arguments(function: Any) -> list[Any]:
 def order(expr: Any) -> Any:
     """Return the degree of an expression in the fields that make a model large."""
     if expr.is_Symbol:
-        return place(expr.name).order
+        return place_of(expr.name).order
     if not expr.free_symbols:
         return 0
     if expr.is_Pow:
@@ -102,16 +102,16 @@ def order(expr: Any) -> Any:
     return max(0, *map(order, expr.args))
 
 
-def lead(term: Any) -> list[Place]:
+def leading_places(term: Any) -> list[Place]:
     """Return the places of the symbols in a term's first monomial; the end mark puts longer ones first."""
-    return [*sorted(_lead(term)), _END]
+    return [*sorted(_leading_places(term)), _END]
 
 
-def _lead(term: Any) -> list[Place]:
+def _leading_places(term: Any) -> list[Place]:
     found: list[Place] = []
     for factor in product(term).over:
         if factor.is_Add:
-            found += _lead(sort_terms(factor.args)[0])
+            found += _leading_places(sort_terms(factor.args)[0])
         elif factor.is_Pow and factor.exp.is_Integer:
             found += [_factor(factor.base)[1]] * int(factor.exp)
         elif factor.free_symbols:
@@ -121,5 +121,5 @@ def _lead(term: Any) -> list[Place]:
 
 def _factor(factor: Any) -> tuple[Any, ...]:
     """Return the sort key of a factor: sums last, a function at the place of its first symbol."""
-    first = min((place(symbol.name) for symbol in factor.free_symbols), default=_END)
+    first = min((place_of(symbol.name) for symbol in factor.free_symbols), default=_END)
     return factor.is_Add, first, sympy.default_sort_key(factor)

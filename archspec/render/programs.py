@@ -64,10 +64,10 @@ def program(formula: ClosedForm, language: str, parts: Parts) -> str:
         + (f" AS {identifier(label or formula.quantity)}" if is_labeled else "")
         for label, terms in code.parts
     ]
-    return f"/* {_comment(formula, code)} */\n" + ",\n".join(cases)
+    return f"/* {_header_comment(formula, code)} */\n" + ",\n".join(cases)
 
 
-def _comment(formula: ClosedForm, code: Code) -> str:
+def _header_comment(formula: ClosedForm, code: Code) -> str:
     lines = [f"{formula.quantity_name} of {formula.architecture}; it holds for:"]
     return "\n  ".join([*lines, *code.tests("python")]).replace("*/", "* /")
 
@@ -103,7 +103,7 @@ def _c(formula: ClosedForm, code: Code) -> str:
     helpers = _C_FUNCTIONS.split("\n\n")
     used = [one for one in helpers if one.split("(")[0].split()[-1] + "(" in functions]
     lines = [
-        f"/* {_comment(formula, code)}",
+        f"/* {_header_comment(formula, code)}",
         "   Each function returns 0 and sets *result_, or returns 1 if a condition does not hold,",
         "   and 2 if a number needs more than 128 bits. Lists and mappings are taken as JSON text. */",
         *("#include <stdbool.h>", "#include <string.h>", "typedef __int128 wide_;"),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.render.order import lead, order, product, sort_terms
+from archspec.render.order import leading_places, order, product, sort_terms
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
 from archspec.tables.quantities import FORMULAS
@@ -70,9 +70,9 @@ def arrange_terms(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None 
         groups.setdefault(repetition, []).append(once)
     terms = []
     for repetition, inner in groups.items():
-        once = formula.plain(sympy.expand(sympy.Add(*inner)))
+        once = formula.without_assumptions(sympy.expand(sympy.Add(*inner)))
         once = sympy.expand(once.xreplace(formula.replacements))
-        times = formula.plain(repetition).xreplace(formula.replacements)
+        times = formula.without_assumptions(repetition).xreplace(formula.replacements)
         if once != 0:
             parts = factor_terms(once)
             terms += parts if times == 1 else [multiply([times, add(parts)])]
@@ -86,7 +86,7 @@ def factor_terms(expr: Any) -> list[Any]:
     >>> factor_terms(2 * d * e * h + 2 * d * e * k + d)
     [2*head_dim*hidden_size*(num_attention_heads + num_key_value_heads), hidden_size]
     """
-    return _factor([_monomial(term) for term in sympy.Add.make_args(expr)])
+    return _factor([_make_monomial(term) for term in sympy.Add.make_args(expr)])
 
 
 def multiply(factors: Sequence[Any]) -> Any:
@@ -116,7 +116,7 @@ def _best_factoring(terms: list[Monomial]) -> Factoring | None:
     """
     orders = [order(multiply(term.factors)) for term in terms]
     if len(terms) > 1:
-        whole = _factoring(terms, orders, tuple(range(len(terms))))
+        whole = _make_factoring(terms, orders, tuple(range(len(terms))))
         if whole.common.powers and whole.common.length > 1 and whole.saved >= 0:
             return whole
     candidates: set[tuple[int, ...]] = set()
@@ -125,10 +125,10 @@ def _best_factoring(terms: list[Monomial]) -> Factoring | None:
         candidates.add(members)
         for one in {orders[index] for index in members}:
             candidates.add(tuple(index for index in members if orders[index] == one))
-    found = (_factoring(terms, orders, members) for members in candidates if len(members) > 1)
+    found = (_make_factoring(terms, orders, members) for members in candidates if len(members) > 1)
 
     def preference(one: Factoring) -> tuple[Any, ...]:
-        return -one.saved, -len(one.members), lead(multiply(one.common.factors)), one.members
+        return -one.saved, -len(one.members), leading_places(multiply(one.common.factors)), one.members
 
     return min((one for one in found if one.saved > 0), key=preference, default=None)
 
@@ -141,7 +141,7 @@ def _shared_powers(terms: list[Monomial]) -> Iterable[dict[Any, int]]:
     return {frozenset(powers.items()): powers for powers in pairs if powers}.values()
 
 
-def _factoring(terms: list[Monomial], orders: list[Any], members: tuple[int, ...]) -> Factoring:
+def _make_factoring(terms: list[Monomial], orders: list[Any], members: tuple[int, ...]) -> Factoring:
     chosen = [terms[index] for index in members]
     numbers = [term.number for term in chosen]
     content = sympy.Rational(gcd(*(int(n.p) for n in numbers)), lcm(*(int(n.q) for n in numbers)))
@@ -161,7 +161,7 @@ def _common_powers(terms: Iterable[Monomial]) -> dict[Any, int]:
     return {base: power for base, power in least.items() if power}
 
 
-def _monomial(term: Any) -> Monomial:
+def _make_monomial(term: Any) -> Monomial:
     number, rest = term.as_coeff_Mul()
     powers: dict[Any, int] = {}
     for factor in sympy.Mul.make_args(rest) if rest != 1 else ():

@@ -13,7 +13,7 @@ from archspec.costs.lengths import usual_tokens
 from archspec.errors import Place, Problem, Source, SweepError
 from archspec.models.model import Model
 from archspec.sizes import number_of
-from archspec.solving.laws import Optimum, optimum
+from archspec.solving.laws import Optimum, find_optimum
 from archspec.sweeping.axes import MAX_VALUE
 from archspec.sweeping.subject import expression
 from archspec.tables.quantities import BUDGETS, QUANTITIES
@@ -43,14 +43,14 @@ class Goal(NamedTuple):
         return f"{name} >= {self.low:,}" if self.low is not None else f"{name} near {self.target:,}"
 
     @property
-    def unbounded(self) -> Goal:
+    def without_bounds(self) -> Goal:
         """The goal without its bounds."""
         return Goal(self.quantity, self.target)
 
-    def banded(self, tolerance: Fraction) -> Goal:
+    def with_tolerance(self, tolerance: Fraction) -> Goal:
         """Return the goal with bounds at a relative distance from its target.
 
-        >>> Goal("params", 1000, None, 1005).banded(Fraction(1, 100))
+        >>> Goal("params", 1000, None, 1005).with_tolerance(Fraction(1, 100))
         Goal(quantity='params', target=1000, low=990, high=1005)
         """
         if self.target is None:
@@ -58,7 +58,7 @@ class Goal(NamedTuple):
         low, high = math.ceil(self.target * (1 - tolerance)), math.floor(self.target * (1 + tolerance))
         return self._replace(low=max(low, self.low or low), high=min(high, self.high or high, MAX_VALUE - 1))
 
-    def miss(self, size: int) -> Fraction:
+    def relative_miss(self, size: int) -> Fraction:
         """Return the relative distance of a size from the target, 0 without a target."""
         return Fraction(abs(size - self.target), self.target) if self.target is not None else Fraction(0)
 
@@ -121,11 +121,11 @@ def plan_of(budgets: Mapping[str, Any], scope: Scope) -> Plan:
         if is_wrong:
             raise SweepError(message, help=help_)
     lengths = {"batch": batch, "tokens": usual_tokens(scope) if sequence is None else sequence}
-    spent = 0 if flops is None else _whole(flops, "FLOPs", "--flops 1e22")
-    trained = 0 if tokens is None else _whole(tokens, "tokens", "--tokens 2e11")
+    spent = 0 if flops is None else _parse_whole(flops, "FLOPs", "--flops 1e22")
+    trained = 0 if tokens is None else _parse_whole(tokens, "tokens", "--tokens 2e11")
     best = None
     if compute is not None:
-        best = optimum(_whole(compute, "FLOPs", "--compute 1e21"), law or "chinchilla")
+        best = find_optimum(_parse_whole(compute, "FLOPs", "--compute 1e21"), law or "chinchilla")
     plan = Plan([], lengths, spent, trained, best)
     return plan._replace(goals=_goals(plan, budgets))
 
@@ -144,7 +144,7 @@ def _goals(plan: Plan, budgets: Mapping[str, Any]) -> list[Goal]:
         goals.append(Goal(MEMORY, most, None, most))
     if plan.optimum is not None:
         goals.append(Goal(plan.optimum.counts, plan.optimum.params))
-    goals += [goal(name, text) for name in BUDGETS if (text := budgets[name]) is not None]
+    goals += [parse_goal(name, text) for name in BUDGETS if (text := budgets[name]) is not None]
     if not goals:
         raise SweepError("no budget is given", help=f"give {', '.join(BUDGETS[:-1])} or {BUDGETS[-1]}")
     limits = ("bytes", MEMORY)  # next to another target they are only limits
@@ -164,7 +164,7 @@ def exact_size(model: Model, quantity: str, dtype: str | None, lengths: Mapping[
     return model.params_bytes(dtype) + call.cache_bytes(dtype or model.dtype)
 
 
-def _whole(text: str | float, name: str, example: str) -> int:
+def _parse_whole(text: str | float, name: str, example: str) -> int:
     number = number_of(str(text)) or 0
     if not 0 < number < 10**40:
         raise SweepError(f"{text} is not a number of {name}", help=f"write {example}")
@@ -184,7 +184,7 @@ def size_of(text: str | float, quantity: str = "params") -> int:
     _refuse(text, "is not a size", "write 7e9, 1.3B, 350M, 16GiB, or a range such as 6e9..7e9")
 
 
-def goal(quantity: str, text: str | float) -> Goal:
+def parse_goal(quantity: str, text: str | float) -> Goal:
     """Parse a budget: a size to match, or a range (`..b`, `a..`, `a..b`); bytes are not exceeded.
 
     >>> goal("params", "7e9")

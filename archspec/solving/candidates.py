@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from archspec.arguments import described
+from archspec.arguments import describe_value
 from archspec.configs.choice import choose
 from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides, idle_fields, owner
@@ -19,7 +19,7 @@ from archspec.solving.budgets import MAX_BUDGET, exact_size
 from archspec.specs.library import Library
 from archspec.sweeping.axes import MAX_VALUE, Axis, axes_of
 from archspec.sweeping.subject import Subject
-from archspec.tree.runnable import unrunnable
+from archspec.tree.runnable import run_problems
 
 REACH = 16  # the default range of a free field: its value in the config divided by this, to that times this
 
@@ -42,7 +42,7 @@ class Request(NamedTuple):
         return Scope(self.library.load(chosen.model_type), chosen.config.raw, chosen.config.origin)
 
     @property
-    def fixed(self) -> dict[str, Any]:
+    def fixed_values(self) -> dict[str, Any]:
         """The fields that are given one value."""
         return {one.name: one.values[0] for one in self.given if len(one.values) == 1}
 
@@ -58,13 +58,13 @@ class Request(NamedTuple):
 
     def size(self, quantity: str) -> Callable[[Mapping[str, int]], int | None]:
         """A function from values of fields to a quantity, None for an invalid config."""
-        subject = self.subject(axes_of({name: [value] for name, value in self.fixed.items()}))
+        subject = self.subject(axes_of({name: [value] for name, value in self.fixed_values.items()}))
 
         def size(values: Mapping[str, int]) -> int | None:
             try:
-                settings = subject.settled({**self.fixed, **values})
+                settings = subject.add_tied_fields({**self.fixed_values, **values})
                 model = load(subject.config, subject.architecture, settings, subject.library)
-                if next(unrunnable(model.scope, model.architecture, model.root), None) is not None:
+                if next(run_problems(model.scope, model.architecture, model.root), None) is not None:
                     return None
                 return exact_size(model, quantity, self.dtype, self.lengths)
             except ArchspecError:
@@ -98,7 +98,7 @@ def grid_of(
     if other := next((name for name in multiple if name not in free), None):
         help_ = f"add it to --free: {', '.join(free)}"
         raise SweepError(f"--multiple {other}: {other} is not free", help=help_)
-    rising = {one.name: _rising(one) for one in given}
+    rising = {one.name: _ascending(one) for one in given}
     fixed = {one.name: one.values[0] for one in given if len(one.values) == 1}
     request = request._replace(config=read_config(request.config, fixed))
     axes: dict[str, Sequence[Any]] = {name: one.values for name, one in rising.items()}
@@ -107,9 +107,9 @@ def grid_of(
         one = rising.get(name)
         step = multiple.get(name, 1 if one else usual_steps.get(name, 1))
         if type(step) is not int or not 0 < step <= MAX_VALUE:
-            message = f"--multiple {name}: {described(step)} is not a positive whole number of 64 bits"
+            message = f"--multiple {name}: {describe_value(step)} is not a positive whole number of 64 bits"
             raise SweepError(message, help="write --multiple hidden_size=128")
-        own = _own(request, name)
+        own = _config_value(request, name)
         if one is None or one.numeric or step > 1:
             axes[name] = values = _values(name, one, own, step)
             usual[name] = own if _is_size(own) else int(values[len(values) // 2])
@@ -119,7 +119,7 @@ def grid_of(
     return Grid(listed, usual)
 
 
-def _rising(one: Axis) -> Axis:
+def _ascending(one: Axis) -> Axis:
     falls = isinstance(one.values, range) and one.values.step < 0
     return one._replace(values=one.values[::-1]) if falls else one
 
@@ -157,7 +157,7 @@ def _is_size(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
-def _own(request: Request, name: str) -> Any:
+def _config_value(request: Request, name: str) -> Any:
     chosen = choose(request.config, request.architecture, request.library)
     spec = request.library.load(chosen.model_type)
     check_overrides(spec, {name: 1}, chosen.config)

@@ -29,7 +29,7 @@ class Diagnosis(NamedTuple):
             others = {other: text for other, text in self.conditions.items() if other != name}
             yield from ((f"{name} is the obstacle", best) for best in self.search(goals, others).found)
         for bound in bounds:
-            near = bound.unbounded if has_target else Goal(bound.quantity, bound.high or bound.low)
+            near = bound.without_bounds if has_target else Goal(bound.quantity, bound.high or bound.low)
             rest = [near if goal == bound else goal for goal in goals]
             yield from (
                 (f"{bound} is the obstacle", best) for best in self.search(rest, self.conditions).found
@@ -43,11 +43,11 @@ class Diagnosis(NamedTuple):
 
     def nothing_found(self) -> list[Problem]:
         """Explain why no config keeps all constraints."""
-        anything = self.search([goal.unbounded for goal in self.plan.goals], {})
+        anything = self.search([goal.without_bounds for goal in self.plan.goals], {})
         if not anything.found:
             refused = anything.refusal.problems if anything.refusal else ()
             return [Problem("every config in the search is invalid:"), *refused]
-        bounds = [goal for goal in self.plan.goals if goal != goal.unbounded]
+        bounds = [goal for goal in self.plan.goals if goal != goal.without_bounds]
         found = [
             Problem(f"{obstacle}: the nearest config without it is {self._text(best)}", help="loosen it")
             for obstacle, best in self._without_each(bounds)
@@ -57,7 +57,8 @@ class Diagnosis(NamedTuple):
 
     def too_far(self, nearest: Found, within: float) -> list[Problem]:
         """Explain why no config is within a percentage of the budget."""
-        message = f"no config is within {100 * within:g} % of the budget; the nearest is {_off(nearest)} off"
+        limit, off = f"{100 * within:g} %", _percent_off(nearest)
+        message = f"no config is within {limit} of the budget; the nearest is {off} off"
         first, *rest = self.obstacles(nearest)
         return [Problem(f"{message}, {self._text(nearest)}", help=first), *map(Problem, rest)]
 
@@ -65,7 +66,7 @@ class Diagnosis(NamedTuple):
         """Explain a large miss: constraints that double it, or ends of ranges."""
         goals = self.plan.goals
         found = [
-            f"{obstacle}: without it, {self._text(other)} is {_off(other)} off"
+            f"{obstacle}: without it, {self._text(other)} is {_percent_off(other)} off"
             for obstacle, other in self._without_each([one for one in goals if one.target is None])
             if 2 * other.miss < best.miss
         ]
@@ -86,6 +87,6 @@ class Diagnosis(NamedTuple):
         return found or ["take smaller steps, or free another field"]
 
 
-def _off(found: Found) -> str:
+def _percent_off(found: Found) -> str:
     miss = float(100 * found.miss)
     return f"{miss:,.0f} %" if miss >= 1_000 else f"{miss:.3g} %"

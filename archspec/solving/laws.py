@@ -28,7 +28,7 @@ class Optimum(NamedTuple):
     tokens: int
 
 
-def optimum(compute: float, law: str) -> Optimum:
+def find_optimum(compute: float, law: str) -> Optimum:
     """Return the parameters and tokens that a law recommends for ``compute`` FLOPs.
 
     Errors: :class:`ArchspecError` for an unknown law, and for compute out of range.

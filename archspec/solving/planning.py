@@ -68,14 +68,16 @@ def plan_around(request: Request, goal: Goal, experts: bool) -> Planned:
 def _weight(part: Part, request: Request, goal: Goal) -> int:
     size = request._replace(config=_without_layer_lists(request.config, part)[0]).size(goal.quantity)
     if (own := size({})) is None:
-        return part.own(part.width) ** 2 * part.own(part.depths[0])
-    larger = [size({name: 2 * part.own(name)}) for name in (part.depths[0], *part.feed_forward, part.width)]
+        return part.config_value(part.width) ** 2 * part.config_value(part.depths[0])
+    larger = [
+        size({name: 2 * part.config_value(name)}) for name in (part.depths[0], *part.feed_forward, part.width)
+    ]
     return max((one - own for one in larger if one), default=0)
 
 
 def _without_layer_lists(config: RawConfig, part: Part) -> tuple[RawConfig, list[str], list[str]]:
     """The config without per-layer lists that are redundant; fields that stay for other lists; notes."""
-    scope, depth = part.scope, part.own(part.depths[0])
+    scope, depth = part.scope, part.config_value(part.depths[0])
     lists = [name for name, value in scope.raw.items() if isinstance(value, list) and len(value) == depth > 1]
     rest = {name: value for name, value in scope.raw.items() if name not in lists}
     other = Scope(scope.spec, rest, scope.origin)
@@ -112,7 +114,7 @@ class _Planner:
         experts: bool,
     ) -> None:
         self.part, self.request, self.goal, self.linked = part, request, goal, linked
-        self.fixed = {part.canonical(name): value for name, value in request.fixed.items()}
+        self.fixed = {part.canonical(name): value for name, value in request.fixed_values.items()}
         self.given = {*self.fixed, *map(part.canonical, (*request.ties, *stays))}
         self.free_inner = [name for name in part.feed_forward if name not in self.given]
         self.width, self.depth = self._first_free([part.width]), self._first_free(part.depths[:1])
@@ -125,22 +127,22 @@ class _Planner:
     def plan(self, notes: Sequence[str]) -> Planned:
         """The grid around the config at its own proportions that reaches the target."""
         size = self.request.size(self.goal.quantity)
-        doubled = {name: size({name: 2 * self.part.own(name)}) or 0 for name in self.free_inner}
+        doubled = {name: size({name: 2 * self.part.config_value(name)}) or 0 for name in self.free_inner}
         self.inner = max(doubled, key=lambda name: doubled[name], default="")
         request = self.request._replace(ties={**self.ties(), **self.request.ties})
         size = request.size(self.goal.quantity)
         bounds = [end for end in (self.goal.low, self.goal.high) if end is not None]
         target = self.goal.target or sum(bounds) // len(bounds)
-        own, step = self.driver
+        own, step = self.scaling_field
         most = max(1, LARGEST // step if self.width else MOST)
 
         def reaches(turn: int) -> bool:  # a turn without a valid config takes the size of the next one
-            sizes = (size(self.scaled(other)) for other in range(turn, turn + 4))
+            sizes = (size(self.scale(other)) for other in range(turn, turn + 4))
             return next((one >= target for one in sizes if one is not None), False)
 
         first = bisect_left(range(most), True, 1, key=reaches)
-        valid = (turn for turn in range(first, first + 4) if size(self.scaled(turn)) is not None)
-        scaled = self.scaled(next(valid, max(1, own // step)))
+        valid = (turn for turn in range(first, first + 4) if size(self.scale(turn)) is not None)
+        scaled = self.scale(next(valid, max(1, own // step)))
         values = self.values(scaled)
         distinct = tuple(name for name in (self.width, self.depth) if name)
         return Planned(self.request.config, values, dict(request.ties), distinct, tuple(notes))
@@ -149,12 +151,13 @@ class _Planner:
     def groups(self) -> dict[str, int]:
         """Heads -> how many share a key-value head; a few key-value heads keep their number instead."""
         pairs = [
-            (heads, self.part.own(heads), self.part.own(one)) for heads, one in self.part.key_value_pairs
+            (heads, self.part.config_value(heads), self.part.config_value(one))
+            for heads, one in self.part.key_value_pairs
         ]
         return {heads: own // shared for heads, own, shared in pairs if own % shared == 0 and shared >= FEW}
 
     def _head_step(self, heads: str) -> int:
-        own = [self.part.own(one) for other, one in self.part.key_value_pairs if other == heads]
+        own = [self.part.config_value(one) for other, one in self.part.key_value_pairs if other == heads]
         shared = {name for name, role in roles().items() if role == "key-value heads"}
         given = [value for name, value in self.fixed.items() if name.rpartition(".")[2] in shared and value]
         return lcm(*given) if given else self.groups.get(heads) or lcm(*own)
@@ -165,8 +168,8 @@ class _Planner:
 
         It is 64 without a feed-forward width to adjust. Heads with their own width need not fit.
         """
-        own = self.part.own(self.part.width)
-        free = [(name, self.part.own(name)) for name in self.part.heads if name not in self.given]
+        own = self.part.config_value(self.part.width)
+        free = [(name, self.part.config_value(name)) for name in self.part.heads if name not in self.given]
         widths = [own // number * self._head_step(name) for name, number in free if own % number == 0]
         widths += [_HEAD_WIDTH * self.fixed[name] for name in self.part.heads if self.fixed.get(name)]
         steps = [128, 64] if self.inner else [64]
@@ -180,20 +183,23 @@ class _Planner:
         part, found = self.part, dict[str, str]()
         if self.width or part.width in self.fixed:
             for name in part.heads:
-                fitting, own = self._fitting_heads(name), part.own(name)
+                fitting, own = self._fitting_heads(name), part.config_value(name)
                 even = usual_step(own, (8, 4, 2)) if own > 8 else 1
                 found[name] = str(fitting) if fitting else self._of_width(name, self._head_step(name), even)
             found |= {
-                name: self._of_width(name, 1, _inner_step(part.own(name))) for name in part.feed_forward
+                name: self._of_width(name, 1, _inner_step(part.config_value(name)))
+                for name in part.feed_forward
             }
             embeddings = [
-                one for one in part.fields("embedding width") if part.own(one) == part.own(part.width)
+                one
+                for one in part.fields("embedding width")
+                if part.config_value(one) == part.config_value(part.width)
             ]
             found |= dict.fromkeys([*embeddings, *self.linked], part.width)
         if self.inner:
-            own = part.own(self.inner)
-            same = [name for name in part.feed_forward if part.own(name) % own == 0]
-            found |= {name: f"{self.inner} * {part.own(name) // own}" for name in same}
+            own = part.config_value(self.inner)
+            same = [name for name in part.feed_forward if part.config_value(name) % own == 0]
+            found |= {name: f"{self.inner} * {part.config_value(name) // own}" for name in same}
         if self.depth:
             found |= {name: _in_proportion(name, part.depths[0], part, 1) for name in part.depths[1:]}
         for heads, shared in part.key_value_pairs:
@@ -207,14 +213,17 @@ class _Planner:
         width, part = self.fixed.get(self.part.width), self.part
         if not isinstance(width, int) or width < 1 or width > LARGEST:
             return 0
-        wanted, step = width * part.own(heads) / part.own(part.width), self._head_step(heads)
+        wanted, step = (
+            width * part.config_value(heads) / part.config_value(part.width),
+            self._head_step(heads),
+        )
         fitting = [number for number in range(step, width + 1, step) if width % number == 0]
         even = [number for number in fitting if width // number % 2 == 0]  # rotary positions come in pairs
         return min(even or fitting, key=lambda number: abs(math.log(number / wanted)), default=0)
 
     def _of_width(self, name: str, whole: int, even: int) -> str:
         """A field in proportion to the width: a multiple of ``whole``, and of ``even`` if it is rounded."""
-        own, width = self.part.own(name), self.part.own(self.part.width)
+        own, width = self.part.config_value(name), self.part.config_value(self.part.width)
         if width % own == 0 and self.width_step % (width // own * whole) == 0:
             return f"{self.part.width} // {width // own}"
         if own % width == 0:
@@ -222,32 +231,36 @@ class _Planner:
         return _in_proportion(name, self.part.width, self.part, lcm(whole, even))
 
     @property
-    def driver(self) -> tuple[int, int]:
+    def scaling_field(self) -> tuple[int, int]:
         """The value and the step of the field that scales the config."""
         if self.width:
-            return self.part.own(self.width), self.width_step
-        return (self.part.own(self.depth), self.period) if self.depth else (16, 1)
+            return self.part.config_value(self.width), self.width_step
+        return (self.part.config_value(self.depth), self.period) if self.depth else (16, 1)
 
-    def scaled(self, turn: int) -> dict[str, int]:
+    def scale(self, turn: int) -> dict[str, int]:
         """The config at its own proportions, larger with each turn."""
         part, found = self.part, dict[str, int]()
-        own, step = self.driver
+        own, step = self.scaling_field
         share = turn * step / own
         if self.width:
             found[self.width] = turn * step
         if self.depth:
-            found[self.depth] = max(1, round(share * part.own(self.depth) / self.period)) * self.period
+            found[self.depth] = (
+                max(1, round(share * part.config_value(self.depth) / self.period)) * self.period
+            )
         if self.inner:
             if self.depth and not self.width:
-                share = self.fixed.get(part.width, part.own(part.width)) / part.own(part.width)
-            inner = part.own(self.inner)
+                share = self.fixed.get(part.width, part.config_value(part.width)) / part.config_value(
+                    part.width
+                )
+            inner = part.config_value(self.inner)
             found[self.inner] = max(1, round(share * inner / _inner_step(inner))) * _inner_step(inner)
         return found
 
     @cached_property
     def period(self) -> int:
         """The number of layers after which the kinds of layers repeat."""
-        scope, own = self.part.scope, self.part.own(self.part.depths[0])
+        scope, own = self.part.scope, self.part.config_value(self.part.depths[0])
         values = [scope.get(name) for name in scope.spec.fields if roles().get(name) == "layer period"]
         return lcm(*(value for value in values if type(value) is int and value > 0 and own % value == 0))
 
@@ -255,14 +268,14 @@ class _Planner:
         """The values around those of the scaled config."""
         found = dict[str, Sequence[int]]()
         if self.width:
-            found[self.width] = _around(scaled[self.width], self.width_step, WIDTHS)
+            found[self.width] = _values_around(scaled[self.width], self.width_step, WIDTHS)
         if self.depth:
-            found[self.depth] = _around(scaled[self.depth], self.period, DEPTHS)
+            found[self.depth] = _values_around(scaled[self.depth], self.period, DEPTHS)
         if self.inner:
-            step = _inner_step(self.part.own(self.inner))
-            found[self.inner] = _around(scaled[self.inner], step, FEED_FORWARDS)
+            step = _inner_step(self.part.config_value(self.inner))
+            found[self.inner] = _values_around(scaled[self.inner], step, FEED_FORWARDS)
         if self.experts:
-            own = self.part.own(self.experts)
+            own = self.part.config_value(self.experts)
             found[self.experts] = range(step := max(1, own // 8), 4 * own + 1, step)
         return found
 
@@ -271,7 +284,7 @@ def _inner_step(own: int) -> int:
     return usual_step(own, [step for step in (256, 128, 64) if own >= 8 * step])
 
 
-def _around(value: int, step: int, shares: tuple[float, float]) -> list[int]:
+def _values_around(value: int, step: int, shares: tuple[float, float]) -> list[int]:
     while value > STEPS * step:
         step *= 2
     low = min(value * shares[0], value - 3 * step)
@@ -281,5 +294,5 @@ def _around(value: int, step: int, shares: tuple[float, float]) -> list[int]:
 
 def _in_proportion(name: str, other: str, part: Part, step: int) -> str:
     """A field in the config's proportion to another, rounded up to whole steps."""
-    own, base = part.own(name), part.own(other)
+    own, base = part.config_value(name), part.config_value(other)
     return other if own == base else f"-(-{other} * {own} // {base * step}) * {step}"

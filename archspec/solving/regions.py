@@ -37,7 +37,7 @@ class Compiled:
         except ArithmeticError:  # a quotient that an earlier condition guards
             return True
 
-    def rises(self, axis: int, goals: Sequence[Goal]) -> bool:
+    def is_rising(self, axis: int, goals: Sequence[Goal]) -> bool:
         """Return True if the region is an interval along an axis, on which the sizes with targets rise."""
         for one in self.region.conditions:
             is_monotone = one.op == "<" and one.right is None and self._slope(one.left, axis) is not None

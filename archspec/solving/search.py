@@ -66,10 +66,10 @@ def search(subject: Subject, ranking: Ranking) -> Searched:
 
     Errors: :class:`SweepError` for a grid that is too large.
     """
-    return _Search(subject, ranking).searched()
+    return _Search(subject, ranking).run()
 
 
-def _ascends(codes: Sequence[int]) -> bool:
+def _is_ascending(codes: Sequence[int]) -> bool:
     return isinstance(codes, range) or all(map(lt, codes, codes[1:]))
 
 
@@ -95,8 +95,8 @@ class _Search:
         samples = [[codes[int(share * (len(codes) - 1))] for codes in self.codes] for share in (1, 0, 0.5)]
         regions = [self.regions.find(sample) for sample in samples]
         axes = sorted(range(len(self.axes)), key=lambda number: -len(self.codes[number]))
-        rising = [n for n in axes if all(region.rises(n, self.goals) for region in regions)]
-        ascending = [n for n in rising if _ascends(self.codes[n])]
+        rising = [n for n in axes if all(region.is_rising(n, self.goals) for region in regions)]
+        ascending = [n for n in rising if _is_ascending(self.codes[n])]
         points = prod(map(len, self.codes))
         if points > MAX_POINTS and (not ascending or points // len(self.codes[ascending[0]]) > MAX_POINTS):
             self._refuse(f"the search is too large: {points:,} points")
@@ -107,17 +107,17 @@ class _Search:
         help_ = "narrow it: --multiple field=128, --set field=first:last, fewer free fields"
         raise SweepError(f"{message} ({sizes})", help=help_)
 
-    def searched(self) -> Searched:
+    def run(self) -> Searched:
         """Search all combinations of the other fields; return the best configs."""
         length = len(self.codes[self.along])
         for codes in self._rows():
             self.point, start = [*codes], 0
             while start < length:
-                region, end = self.regions.find(self._at(start)), start + 1
+                region, end = self.regions.find(self._move_to(start)), start + 1
                 if region not in self.rising:
-                    self.rising[region] = self.ascends and region.rises(self.along, self.goals)
+                    self.rising[region] = self.ascends and region.is_rising(self.along, self.goals)
                 if self.rising[region]:
-                    end = self._first(region.excludes, True, end, length)
+                    end = self._bisect(region.excludes, True, end, length)
                 if region.keep:
                     self._offer_interval(region, start, end)
                 start = end
@@ -136,45 +136,47 @@ class _Search:
         if not self.ranking.shape_first:
             yield from others
             return
-        partial = self.shape.without(self.axes[self.along].name)
-        for least, codes in sorted((partial.strain(self._named(codes)), codes) for codes in others):
+        partial = self.shape.without_field(self.axes[self.along].name)
+        for least, codes in sorted((partial.strain(self._by_name(codes)), codes) for codes in others):
             if least > self.worst + _ROUNDING:
                 return
             yield codes
 
-    def _named(self, codes: Sequence[int]) -> dict[str, int]:
+    def _by_name(self, codes: Sequence[int]) -> dict[str, int]:
         return {axis.name: code for axis, code in zip(self.axes, codes, strict=True)}
 
-    def _at(self, position: int) -> list[int]:
+    def _move_to(self, position: int) -> list[int]:
         """Move the point to a position along the axis."""
         self.point[self.along] = self.codes[self.along][position]
         return self.point
 
-    def _first(self, rising: Callable[[Sequence[int]], Any], bound: Any, low: int, high: int) -> int:
+    def _bisect(self, rising: Callable[[Sequence[int]], Any], bound: Any, low: int, high: int) -> int:
         """Return the first position in a range at which a rising function reaches a bound, else its end."""
-        return bisect_left(range(high), bound, low, high, key=lambda position: rising(self._at(position)))
+        return bisect_left(
+            range(high), bound, low, high, key=lambda position: rising(self._move_to(position))
+        )
 
     def _offer_interval(self, region: Compiled, low: int, high: int) -> None:
         """Offer the positions of an interval: outward from the best one, as long as they can be good."""
         targets = list[tuple[int, Callable[[Sequence[int]], int]]]()
         for goal, size in zip(self.goals, region.sizes, strict=True):
-            low = low if goal.low is None else self._first(size, goal.low, low, high)
-            high = high if goal.high is None else self._first(size, goal.high + 1, low, high)
+            low = low if goal.low is None else self._bisect(size, goal.low, low, high)
+            high = high if goal.high is None else self._bisect(size, goal.high + 1, low, high)
             if goal.target is not None:
                 targets.append((goal.target, size))
         if low >= high:
             return
 
         def distance(position: int) -> float:
-            codes = self._at(position)
+            codes = self._move_to(position)
             if self.ranking.shape_first:
-                return self.shape.distance(self._named(codes))
+                return self.shape.distance(self._by_name(codes))
             return max(abs(size(codes) - target) / target for target, size in targets)
 
         def is_past(position: int) -> bool:
             if self.ranking.shape_first:
                 return position + 1 == high or distance(position + 1) >= distance(position)
-            codes = self._at(position)
+            codes = self._move_to(position)
             misses = [(size(codes) - target) / target for target, size in targets]
             return min(misses) + max(misses) >= 0
 
@@ -183,14 +185,14 @@ class _Search:
             for position in positions:
                 if distance(position) > self.worst + _ROUNDING:
                     break
-                self._offer(region, self._at(position))
+                self._offer(region, self._move_to(position))
                 self._count()
 
     def _offer(self, region: Compiled, codes: Sequence[int]) -> None:
         sizes = tuple(size(codes) for size in region.sizes)
-        strain = self.shape.strain(self._named(codes))
+        strain = self.shape.strain(self._by_name(codes))
         pairs = zip(self.goals, sizes, strict=True)
-        misses = [goal.miss(size) for goal, size in pairs if goal.target is not None]
+        misses = [goal.relative_miss(size) for goal, size in pairs if goal.target is not None]
         miss, total = max(misses, default=Fraction(0)), sum(misses)
         key = (strain, miss, total, *codes) if self.ranking.shape_first else (miss, total, strain, *codes)
         named = zip(self.axes, codes, strict=True)

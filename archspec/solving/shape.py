@@ -26,7 +26,7 @@ class Part(NamedTuple):
     key_value_heads: tuple[str, ...]
     feed_forward: tuple[str, ...]
 
-    def own(self, path: str) -> int:
+    def config_value(self, path: str) -> int:
         """The config's value of a field."""
         return int(self.scope.get(path.removeprefix(self.prefix)))
 
@@ -114,7 +114,7 @@ def linked_widths(scope: Scope, part: Part) -> list[str]:
     >>> linked_widths(scope, next(one for one in parts_of(scope) if one.prefix == "text_config."))
     ['vision_config.out_hidden_size']
     """
-    width, found = part.own(part.width), list[str]()
+    width, found = part.config_value(part.width), list[str]()
     for inner, prefix in _scopes(scope, ""):
         names = sizes(inner, "linked width")
         if len(sizes(inner, "width")) > 1:  # `embed_dim` within, and `hidden_size` at the output
@@ -169,7 +169,7 @@ class Shape(NamedTuple):
         rough = ((cost, full / math.gcd(codes[name], full)) for name, (full, cost) in self.round.items())
         return self.distance(codes) + sum(cost * math.log2(missing) for cost, missing in rough)
 
-    def without(self, name: str) -> Shape:
+    def without_field(self, name: str) -> Shape:
         """The shape without the comparisons that a field is part of."""
         proportions = tuple(one for one in self.proportions if name not in one[:2])
         usual = {other: value for other, value in self.usual.items() if other != name}
@@ -194,11 +194,12 @@ def shape_of(
         for above, below in part.ratios():
             ends = [names.get(end, end) for end in (above, below)]
             values = {
-                end: given.get(end, part.own(path)) for end, path in zip(ends, (above, below), strict=True)
+                end: given.get(end, part.config_value(path))
+                for end, path in zip(ends, (above, below), strict=True)
             }
             if varied.isdisjoint(ends) or not {*ends}.isdisjoint(tied) or 0 in values.values():
                 continue
-            found.append((ends[0], ends[1], part.own(above) / part.own(below)))
+            found.append((ends[0], ends[1], part.config_value(above) / part.config_value(below)))
             fixed |= {end: value for end, value in values.items() if end not in varied}
         kinds = {**dict.fromkeys(part.depths, DEPTH), part.width: WIDTH}
         kinds |= dict.fromkeys(part.feed_forward, FEED_FORWARD)
@@ -216,6 +217,6 @@ def usual_steps(parts: Sequence[Part]) -> dict[str, int]:
     """The steps in which widths are usually chosen: the largest power of two that the config's value has."""
     found = dict[str, int]()
     for part in parts:
-        found[part.width] = usual_step(part.own(part.width), (128, 64))
-        found |= {name: usual_step(part.own(name), (256, 128, 64)) for name in part.feed_forward}
+        found[part.width] = usual_step(part.config_value(part.width), (128, 64))
+        found |= {name: usual_step(part.config_value(name), (256, 128, 64)) for name in part.feed_forward}
     return found

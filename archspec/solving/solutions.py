@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from archspec.arguments import checked
+from archspec.arguments import check_arguments
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
@@ -61,16 +61,16 @@ class Solution(Report):
     path: str | None = fact("the config.json that --out wrote, null without it")
 
     @property
-    def off(self) -> str:
+    def miss_text(self) -> str:
         """The miss as a percentage."""
         return f"{float(100 * self.miss):.3g}%"
 
     def blocks(self) -> Iterator[Block]:
         """Yield the fields, the size and the miss in one line."""
         values = ", ".join(f"{name} = {_text(value)}" for name, value in self.values.items())
-        yield f"{values} with {self.params:,} parameters, {self.off} off"
+        yield f"{values} with {self.params:,} parameters, {self.miss_text} off"
 
-    @checked
+    @check_arguments
     def save(self, folder: str, overwrite: bool = False) -> str:
         """Write config.json into a folder, which is created if missing; return the file's path.
 
@@ -125,7 +125,7 @@ class Solutions(Report, list[Solution]):
         for rank, one in enumerate(self, 1):
             counts = [getattr(one, name) for name in self.columns] + [one.costs[name] for name in costs]
             texts = [_text(value) for value in (*one.values.values(), *counts)]
-            rows.append([str(rank), *texts, one.off, *filter(None, [one.path])])
+            rows.append([str(rank), *texts, one.miss_text, *filter(None, [one.path])])
         yield Table("|".join([*heads, "config"] if self[0].path else heads), rows)
         if self.order:
             yield self.order
@@ -138,7 +138,7 @@ def _text(value: Any) -> str:
     return number(value) if type(value) is int else str(value)
 
 
-@checked
+@check_arguments
 def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     """Return the config.json of a model: the fields that a count depends on, and all that the config states.
 
@@ -153,7 +153,10 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     """
     library = model.spec.library
     assert isinstance(library, Library)
-    for fields in (_fields(model.scope), _given(model.scope)):  # an explicit default may change others
+    for fields in (
+        _fields(model.scope),
+        _given_options(model.scope),
+    ):  # an explicit default may change others
         config = {"architectures": [model.architecture], "model_type": model.model_type, **fields}
         if dtype:
             config.pop("torch_dtype", None)
@@ -167,7 +170,7 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     raise SweepError(f"a bug of archspec: the written config does not have {model.params:,} parameters")
 
 
-def _given(scope: Scope) -> dict[str, Any]:
+def _given_options(scope: Scope) -> dict[str, Any]:
     rest = {name: value for name, value in scope.raw.items() if name not in ("architectures", "model_type")}
     return {scope.given.get(name, name): value for name, value in rest.items()}
 
@@ -184,4 +187,4 @@ def _fields(scope: Scope) -> dict[str, Any]:
             found[written] = {"model_type": value.model_type, **_fields(value.scope)}
         elif value is not None or name in scope.raw:
             found[written] = value
-    return found | {name: value for name, value in _given(scope).items() if name not in found}
+    return found | {name: value for name, value in _given_options(scope).items() if name not in found}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from archspec.arguments import described, takes
+from archspec.arguments import check_arguments_of, describe_value
 from archspec.configs.choice import source_of
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
@@ -37,7 +37,7 @@ from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import axes_of, axis
 from archspec.sweeping.subject import Subject
 from archspec.tables.quantities import BUDGETS
-from archspec.tree.runnable import unrunnable
+from archspec.tree.runnable import run_problems
 
 _DEFAULTS = "no config given: proportions are transformers' defaults and may differ from a checkpoint's"
 TOLERANCE = Fraction(1, 100)  # within this of the budget the shape decides
@@ -46,7 +46,7 @@ MOST_PERCENT = 10**9  # larger percentages make no difference
 ASTRAY = Fraction(1, 2)  # the largest miss of a config whose fields the user did not choose
 
 
-@takes("solve")
+@check_arguments_of("solve")
 def solve(  # noqa: PLR0913 - the options of the verb
     config: Source,
     free: str | Sequence[str] = (),
@@ -100,20 +100,22 @@ def solve(  # noqa: PLR0913 - the options of the verb
         check_unquantized(request.config, "solve")
     if not 1 <= top <= 1_000:
         raise SweepError(f"cannot list {top} solutions", help="choose 1 to 1,000")
-    limit = _percent("within", within, None if names else ASTRAY)
+    limit = _parse_percent("within", within, None if names else ASTRAY)
     prefers_nearest = bool(names) and (bool(ratio) or len(names) == 1)
-    near = _percent("tolerance", tolerance, Fraction(0) if prefers_nearest else TOLERANCE) or Fraction(0)
+    near = _parse_percent("tolerance", tolerance, Fraction(0) if prefers_nearest else TOLERANCE) or Fraction(
+        0
+    )
     near = min(near, near if limit is None else limit)
     conditions = {f"{text} in {given}": ratio_condition(text, given) for text, given in (ratio or {}).items()}
     conditions |= {text: text for text in ([where] if isinstance(where, str) else where or ())}
     return _Solver(request, plan, names, multiple or {}, conditions, bool(near)).solutions(near, limit, top)
 
 
-def _percent(name: str, given: float | None, default: Fraction | None) -> Fraction | None:
+def _parse_percent(name: str, given: float | None, default: Fraction | None) -> Fraction | None:
     if given is None:
         return default
     if not 0 <= given <= MOST_PERCENT:
-        value = f"{given:g}" if isinstance(given, float) else described(given)
+        value = f"{given:g}" if isinstance(given, float) else describe_value(given)
         help_ = f"give a percentage from 0 to {MOST_PERCENT:,}"
         raise SweepError(f"{name}: {value} % of the budget is out of range", help=help_)
     return Fraction(str(given)) / 100
@@ -154,7 +156,9 @@ class _Solver:
         subject.runs = True
         return subject
 
-    def _nearest(self, goals: Sequence[Goal], conditions: Mapping[str, str], most: int = 1) -> Searched:
+    def _search_nearest(
+        self, goals: Sequence[Goal], conditions: Mapping[str, str], most: int = 1
+    ) -> Searched:
         ranking = Ranking(goals, most, self.shape, False, self.planned.distinct)
         return search(self._subject(goals, conditions), ranking)
 
@@ -165,11 +169,11 @@ class _Solver:
         """
         goals, found = self.plan.goals, list[Found]()
         if near:
-            banded = [goal.banded(near) for goal in goals]
+            banded = [goal.with_tolerance(near) for goal in goals]
             found = search(self.subject, Ranking(banded, top, self.shape, True, self.planned.distinct)).found
         by_shape = bool(found)
-        found = found or self._nearest(goals, self.conditions, top).found
-        diagnosis = Diagnosis(self._nearest, self.axes, self.plan, self.conditions)
+        found = found or self._search_nearest(goals, self.conditions, top).found
+        diagnosis = Diagnosis(self._search_nearest, self.axes, self.plan, self.conditions)
         if not found:
             raise SweepError(diagnosis.nothing_found())
         if limit is not None and found[0].miss > limit:
@@ -207,16 +211,22 @@ class _Solver:
 
     def _model(self, found: Found) -> Model:
         subject = self.subject
-        return load(subject.config, subject.architecture, subject.settled(found.values), subject.library)
+        return load(
+            subject.config, subject.architecture, subject.add_tied_fields(found.values), subject.library
+        )
 
     def _solution(self, found: Found) -> Solution:
-        settled, dtype, model = self.subject.settled(found.values), self.subject.dtype, self._model(found)
+        settled, dtype, model = (
+            self.subject.add_tied_fields(found.values),
+            self.subject.dtype,
+            self._model(found),
+        )
         for goal, size in zip(self.plan.goals, found.sizes, strict=True):
             counted = exact_size(model, goal.quantity, dtype, self.plan.lengths)
             if counted != size:
                 message = f"a bug of archspec: {goal.quantity} is {counted:,} at {found.values}, not {size:,}"
                 raise SweepError(message)
-        if (problem := next(unrunnable(model.scope, model.architecture, model.root), None)) is not None:
+        if (problem := next(run_problems(model.scope, model.architecture, model.root), None)) is not None:
             raise SweepError([Problem("a bug of archspec: a proposed config cannot run"), problem])
         varied = [one.name for one in self.axes if len(one.values) > 1 and one.name not in self.free]
         chosen = [*self.free, *(name for name in self.planned.ties if name not in self.asked.ties)]

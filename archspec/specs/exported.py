@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from archspec.specs.files import read_json
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.typing_light import Any, NamedTuple
 
 FILE = "transformers.json"
@@ -54,7 +54,7 @@ class ModelType(NamedTuple):
 
 
 @cache
-def exported() -> dict[str, ModelType]:
+def exported_types() -> dict[str, ModelType]:
     """Return every model type of transformers.
 
     >>> exported()["llama4"].classes["Llama4ForCausalLM"].reads, exported()["llama"].activations
@@ -74,7 +74,7 @@ def config_fields(model_type: str) -> dict[str, str]:
     >>> config_fields("llama")["rms_norm_eps"], config_fields("llama")["return_dict"]
     ('float', 'any')
     """
-    found = exported().get(model_type)
+    found = exported_types().get(model_type)
     return {**read_json(FILE)["every"], **(found.fields if found else {})}
 
 
@@ -88,12 +88,12 @@ def former_fields(model_type: str) -> dict[str, str]:
     for group in read_json("former_fields.json")["groups"]:
         if group.get("with") in (None, *now):
             found |= group["fields"]
-    if shipped().has(model_type):
-        found |= shipped().load(model_type).former_fields
+    if shipped_library().has(model_type):
+        found |= shipped_library().load(model_type).former_fields
     return {name: instead for name, instead in found.items() if name not in now}
 
 
-def renamed(listed: Any) -> Any:
+def current_layer_types(listed: Any) -> Any:
     """Return a list of layer types by their current names; any other value unchanged.
 
     >>> renamed(["mamba", "attention", "conv"])

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 
 from archspec.errors import Source, SpecError
-from archspec.language.yaml_reader import Node, compact, parse, text_of
+from archspec.language.yaml_reader import Node, compact_tree, parse, text_of
 from archspec.typing_light import Any
 
 COMPILED = "specs.json"
@@ -110,7 +110,7 @@ def _checksum(path: str) -> int:
 
 
 @cache
-def compiled() -> Compiled:
+def compiled_specs() -> Compiled:
     """Return the compiled file of the package's specs."""
     return Compiled(folder())
 
@@ -121,7 +121,7 @@ def compiled_text(directory: str, index: Index) -> str:
     for name in sorted([*index, *(name.removesuffix(".yaml") for name in NOT_SPECS)]):
         path = _path(directory, name)
         source = Source(shown_path(path), text_of(path))
-        tree = json.dumps(compact(source), separators=(",", ":"))
+        tree = json.dumps(compact_tree(source), separators=(",", ":"))
         rows.append(f"{json.dumps(name)}: [{json.dumps(source.text)}, {tree}]")
         if name in index:
             entries.append(f"{json.dumps(name)}: {json.dumps([*index[name], _checksum(path)])}")
@@ -134,12 +134,12 @@ def read(path: str) -> tuple[Source, Node | None]:
 
     Errors: :class:`ArchspecError` for a file that cannot be read.
     """
-    return compiled().read(path)
+    return compiled_specs().read(path)
 
 
 def spec_files(folders: Iterable[str]) -> dict[str, str]:
     """Return the path of each spec in some directories, by name; the first directory that has a name wins."""
-    shipped = compiled().index if compiled().alone else ()
+    shipped = compiled_specs().index if compiled_specs().alone else ()
     found: dict[str, str] = {}
     for one in folders:
         paths = [path for path in shipped if os.path.dirname(path) == one]
@@ -155,7 +155,7 @@ def spec_files(folders: Iterable[str]) -> dict[str, str]:
 def find_file(name: str, folders: Iterable[str]) -> str:
     """Return the path of a file of specs in the first directory that has it, or an empty text."""
     paths = (os.path.join(one, name + ".yaml") for one in folders if _SAFE_PATH.match(name))
-    return next((path for path in paths if os.path.isfile(path) or compiled().has(path)), "")
+    return next((path for path in paths if os.path.isfile(path) or compiled_specs().has(path)), "")
 
 
 def find_spec(model_type: str, folders: Iterable[str]) -> str:

@@ -73,7 +73,7 @@ class CostRecord(NamedTuple):
         is_exact = architecture in self.activations.get(kind, ())
         return None if is_exact else self.gap(architecture) or _UNVALIDATED
 
-    def held(self, architecture: str) -> tuple[str, ...]:
+    def validated_figures(self, architecture: str) -> tuple[str, ...]:
         """Return which of `archspec.costs.forward.HELD` are validated for a class."""
         return tuple(name for name in _FURTHER if architecture in getattr(self, name))
 
@@ -114,7 +114,7 @@ def whole_digests(
 def _counted_content(path: str) -> str:
     try:
         source, document = read(path)
-        found = plain(document or parse(source))
+        found = plain_data(document or parse(source))
     except ArchspecError:  # reported when the spec is loaded
         return ""
     if isinstance(found, dict):
@@ -122,11 +122,11 @@ def _counted_content(path: str) -> str:
     return json.dumps(found)
 
 
-def plain(node: Node) -> Any:
+def plain_data(node: Node) -> Any:
     """Return a YAML node as plain data, without places."""
     if isinstance(node, Scalar):
         text = " ".join(node.text.split())
         return [text] if node.quoted else text
     if isinstance(node, Sequence):
-        return {"items": [plain(item) for item in node.items]}
-    return {key: plain(value) for key, value in node.items.items()}
+        return {"items": [plain_data(item) for item in node.items]}
+    return {key: plain_data(value) for key, value in node.items.items()}

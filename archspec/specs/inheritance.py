@@ -20,7 +20,9 @@ def take_shared(used: Spec, spec: Spec) -> dict[str, Module]:
     if used.base_model_prefix != "base_model":
         return used.modules
     own = {"base_model": spec.base_model_prefix}
-    return {name: _reattributed(m, own)._replace(home=spec.model_type) for name, m in used.modules.items()}
+    return {
+        name: _prefix_attributes(m, own)._replace(home=spec.model_type) for name, m in used.modules.items()
+    }
 
 
 def inherit(parent: Spec, spec: Spec) -> Spec:
@@ -32,7 +34,7 @@ def inherit(parent: Spec, spec: Spec) -> Spec:
         if module.home == parent.model_type:
             if name.startswith(parent.prefix):
                 new = spec.prefix + name.removeprefix(parent.prefix)
-            module = _reattributed(module, {parent.base_model_prefix: spec.base_model_prefix})
+            module = _prefix_attributes(module, {parent.base_model_prefix: spec.base_model_prefix})
             module = module._replace(home=spec.model_type)
         spec.modules[new] = module._replace(name=new)
         if new != name:
@@ -45,7 +47,7 @@ def inherit(parent: Spec, spec: Spec) -> Spec:
     return spec._replace(architectures=architectures, **kept)
 
 
-def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
+def _prefix_attributes(module: Module, attributes: dict[str, str]) -> Module:
 
     def path(text: str) -> str:
         return ".".join(attributes.get(part, part) for part in text.split("."))

@@ -54,15 +54,17 @@ class Library:
         return sorted(files.spec_files(self.folders))
 
     def has(self, model_type: str) -> bool:
-        return bool(files.find_spec(model_type, self.folders)) or (self.widen() and self.has(model_type))
+        return bool(files.find_spec(model_type, self.folders)) or (
+            self.add_fallbacks() and self.has(model_type)
+        )
 
-    def hidden(self, model_type: str) -> list[str]:
+    def files_of(self, model_type: str) -> list[str]:
         """Return the files of a model type: the one that is used, then those that it hides."""
         return [
             files.shown_path(path) for one in self.folders if (path := files.find_spec(model_type, [one]))
         ]
 
-    def widen(self) -> bool:
+    def add_fallbacks(self) -> bool:
         """Add the directories that are searched last; return True if there are any."""
         beyond, self.beyond = self.beyond, None
         more = tuple(beyond()) if beyond else ()
@@ -116,8 +118,8 @@ class Library:
         """
         from archspec.specs.index import Entry, entry_of
 
-        is_compiled = not from_scratch and files.compiled().is_current()
-        index = files.compiled().index if is_compiled else {}
+        is_compiled = not from_scratch and files.compiled_specs().is_current()
+        index = files.compiled_specs().index if is_compiled else {}
         parsed: dict[str, Spec] = {}  # of the files as they are now
         found, self.unread = dict[str, Entry](), []
         for name, path in self.files().items():
@@ -145,9 +147,9 @@ class Library:
 
     def types_of(self, architecture: str) -> list[str]:
         found = self.index().get(architecture, [])
-        return self.types_of(architecture) if not found and self.widen() else found
+        return self.types_of(architecture) if not found and self.add_fallbacks() else found
 
-    def named(self, name: str) -> tuple[str, str | None]:
+    def resolve(self, name: str) -> tuple[str, str | None]:
         """Return the model type of a name, and the architecture if the name is one.
 
         Errors: :class:`UnknownArchitectureError` for a name of neither.
@@ -204,7 +206,7 @@ class Library:
         every = [*_with_shared([home]), *_with_shared(self.folders)]
         others = (one for one in every if os.path.abspath(os.path.join(one, f"{name}.yaml")) != own)
         found = files.find_file(name, others)
-        return self._find(name, path) if not found and self.widen() else found
+        return self._find(name, path) if not found and self.add_fallbacks() else found
 
 
 def _with_shared(folders: Sequence[str]) -> list[str]:
@@ -212,6 +214,6 @@ def _with_shared(folders: Sequence[str]) -> list[str]:
 
 
 @cache
-def shipped() -> Library:
+def shipped_library() -> Library:
     """Return the library of the shipped specs."""
     return Library(folder())

@@ -50,14 +50,14 @@ class ModuleParser:
             self._part(node._replace(items=own), name),
             place,
             self.home,
-            where=reader.named(reader.mapping(node, "where"), f"{name}.where"),
+            where=reader.named_expressions(reader.mapping(node, "where"), f"{name}.where"),
             require=reader.expressions(node, "require", f"{name}."),
             ties=(*self._ties(node, "tied", name), *self._ties(node, "alias", name)),
             **calls,
             runs=self._runs(reader.mapping(node, "runs"), f"{name}.runs"),
             ops=reader.expressions(node, "ops", f"{name}."),
             cache=_cache(reader, node, name, word),
-            saves=reader.named(reader.mapping(node, "saves"), f"{name}.saves"),
+            saves=reader.named_expressions(reader.mapping(node, "saves"), f"{name}.saves"),
             returned=word == "returned",
         )
 
@@ -66,7 +66,9 @@ class ModuleParser:
         found: dict[str, Runs | None] = {}
         for key, value in mapping.items.items():
             if isinstance(value, Mapping):
-                found[key] = self.reader.named(self.reader.mapping(mapping, key, RUNS), f"{path}.{key}")
+                found[key] = self.reader.named_expressions(
+                    self.reader.mapping(mapping, key, RUNS), f"{path}.{key}"
+                )
             else:
                 found[key] = self.reader.expression(value, f"{path}.{key}")
         return {key: runs for key, runs in found.items() if runs is not None}
@@ -89,7 +91,7 @@ class ModuleParser:
         pieces = re.split(r"[{}]", key)  # texts and expressions in turn
         terms = [piece if i % 2 else repr(piece) for i, piece in enumerate(pieces)]
         text = " + ".join(f"str({term})" for term in terms)
-        if (name := self.reader.composed(text, part.place, part.path)) is None:
+        if (name := self.reader.compose(text, part.place, part.path)) is None:
             return part
         tree = ast.DictComp(key=name.tree, value=part.tree.elt, generators=part.tree.generators)
         return part._replace(tree=ast.copy_location(tree, part.tree))
@@ -103,7 +105,7 @@ class ModuleParser:
             if rest:
                 loops = rest if rest.startswith("for ") else f"for _ in range(1) {rest}"
                 names = ", ".join(re.findall(r"\{([^{}]*)\}", target + source))
-                turns = self.reader.composed(f"[[{names}] {loops}]", value.place, f"{path}.{target}")
+                turns = self.reader.compose(f"[[{names}] {loops}]", value.place, f"{path}.{target}")
             elif "{" in target + source:
                 self.reader.problem("a tie with {…} needs a loop", place, path, "add: for i in range(n)")
             ties.append(Tie(target, source, turns, place, key == "alias"))
@@ -128,7 +130,7 @@ def parse_signature(reader: PartReader, key: str, place: Place, path: str) -> tu
         return "", {}
     parameters: Parameters = {argument.arg: None for argument in found.args}
     for name, default in zip(reversed(parameters), reversed(found.defaults), strict=False):
-        parameters[name] = reader.composed(ast.unparse(default), place, f"{path}.{tree.name}")
+        parameters[name] = reader.compose(ast.unparse(default), place, f"{path}.{tree.name}")
     return tree.name, parameters
 
 
@@ -148,8 +150,8 @@ def contractions(source: Source, compiled: Node | None = None) -> dict[str, Cont
         found[name] = Contraction(
             name,
             parameters,
-            reader.named(reader.mapping(node, "where"), f"{name}.where"),
-            **reader.named(Mapping(numbers, node.keys, node.place), name),
+            reader.named_expressions(reader.mapping(node, "where"), f"{name}.where"),
+            **reader.named_expressions(Mapping(numbers, node.keys, node.place), name),
             cache=reader.shapes(reader.mapping(node, "cache"), f"{name}.cache"),
             require=reader.expressions(node, "require", f"{name}."),
         )

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from archspec.errors import Place, Source, SpecError, did_you_mean
 from archspec.language.expression import Expression
-from archspec.language.values import LAYERS, union
+from archspec.language.values import LAYERS, parse_kinds
 from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.inheritance import inherit, merge_base, take_shared
@@ -53,7 +53,7 @@ class _SpecParser:
         self.reader, self.root, self.load = reader, root, load
 
     def spec(self, library: SpecLibrary) -> Spec:
-        spec = self.inherited(library)
+        spec = self.start_spec(library)
         own = self.add_fields(spec)
         spec = self.add_modules(spec, own)
         spec = self.without_dropped(spec, own)
@@ -63,24 +63,24 @@ class _SpecParser:
         comments = takewhile(lambda line: line.startswith("#"), self.reader.source.text.splitlines())
         return spec._replace(**values, header="\n".join(line.lstrip("# ").rstrip() for line in comments))
 
-    def inherited(self, library: SpecLibrary) -> Spec:
+    def start_spec(self, library: SpecLibrary) -> Spec:
         """Return a spec of the file's name with only the parts of `extends` and `uses`."""
         reader, root = self.reader, self.root
         model_type = reader.text(root, "model_type")
         if not model_type:
             reader.problem("model_type is missing", root.place, "", "a spec starts with model_type:")
         prefix = reader.text(root, "prefix") or camel_case(model_type)
-        parent = next(self.loaded("extends"), None)
+        parent = next(self.load_specs("extends"), None)
         base = parent.base_model_prefix if parent else model_type.replace("-", "_")
         names = (model_type, prefix, reader.text(root, "base_model_prefix") or base)
         spec = Spec(*names, reader.source, library, {}, {}, {}, {}, {}, {})
-        for used in self.loaded("uses"):
+        for used in self.load_specs("uses"):
             spec.modules.update(take_shared(used, spec))
             spec.renames.update(used.renames)
             spec.fields.update(used.fields)
         return inherit(parent, spec) if parent else spec
 
-    def loaded(self, key: str) -> Iterator[Spec]:
+    def load_specs(self, key: str) -> Iterator[Spec]:
         for name in self.reader.texts(self.root, key):
             try:
                 yield self.load(name, self.root.keys[key])
@@ -172,7 +172,7 @@ class _SpecParser:
                 self.reader.problem(message, node.place, path, "write a shorter type, or `list`")
                 return None
             text = node.quoted and not written.startswith(LAYERS)  # whose default has colons in it
-            types = () if text or written.strip() == "None" else union(written)
+            types = () if text or written.strip() == "None" else parse_kinds(written)
             if types and not equals:
                 return Field(name, types, None, False, place)
             if types or node.raw.startswith("="):  # quoted too, where YAML would read a colon in it
@@ -203,10 +203,10 @@ class _SpecParser:
     def notes(self, key: str) -> tuple[tuple[Expression, str], ...]:
         mapping, reader = self.reader.mapping(self.root, key), self.reader
         texts = {condition: reader.scalar(node) for condition, node in mapping.items.items()}
-        found = ((reader.composed(one, mapping.keys[one], key), text) for one, text in texts.items())
+        found = ((reader.compose(one, mapping.keys[one], key), text) for one, text in texts.items())
         return tuple((condition, text) for condition, text in found if condition is not None)
 
-    def runnable(self, key: str) -> tuple[tuple[str, Expression], ...]:
+    def read_runnable(self, key: str) -> tuple[tuple[str, Expression], ...]:
         """Return the conditions of running, each with its class, or '' for all classes."""
         node = self.root.items[key]
         parts = node.items if isinstance(node, Sequence) else [node]
@@ -235,8 +235,10 @@ _READERS: dict[str, Callable[[_SpecParser, str], Any]] = {  # of the keys that n
     **dict.fromkeys(("uses", "equal_lengths"), lambda own, key: own.reader.texts(own.root, key)),
     "require": lambda own, key: own.reader.expressions(own.root, key),
     "notes": _SpecParser.notes,
-    "runnable": _SpecParser.runnable,
-    "max_length": lambda own, key: own.reader.named(own.reader.mapping(own.root, key, MAX_LENGTH), key),
+    "runnable": _SpecParser.read_runnable,
+    "max_length": lambda own, key: own.reader.named_expressions(
+        own.reader.mapping(own.root, key, MAX_LENGTH), key
+    ),
     "keep_in_float32": lambda own, key: _texts(own, key, FLOAT32),
     "former_fields": lambda own, key: {name: " ".join(texts) for name, texts in _texts(own, key).items()},
     "valid_config": lambda own, key: own.data(own.reader.mapping(own.root, key)),

@@ -28,7 +28,7 @@ class PartReader:
             self.problems += error.problems
             return None
 
-    def composed(self, text: str, place: Place, path: str) -> Expression | None:
+    def compose(self, text: str, place: Place, path: str) -> Expression | None:
         return self.expression(Scalar(text, place, False, text), path)
 
     def expressions(self, parent: Mapping, key: str, path: str = "") -> tuple[Expression, ...]:
@@ -38,7 +38,7 @@ class PartReader:
         found = (self.expression(item, path + key, 0, "one line each: - a % b == 0") for item in items)
         return tuple(one for one in found if one is not None)
 
-    def named(self, mapping: Mapping, path: str) -> dict[str, Expression]:
+    def named_expressions(self, mapping: Mapping, path: str) -> dict[str, Expression]:
         """Return lines of `name: expression`."""
         found = {key: self.expression(value, f"{path}.{key}") for key, value in mapping.items.items()}
         return {key: one for key, one in found.items() if one is not None}
@@ -46,7 +46,7 @@ class PartReader:
     def shapes(self, mapping: Mapping, path: str) -> dict[str, Expression]:
         """Return lines of `name: batch, size, size` as lists of sizes."""
         texts = {key: (f"[{self.scalar(value)}]", value.place) for key, value in mapping.items.items()}
-        found = {key: self.composed(*text, f"{path}.{key}") for key, text in texts.items()}
+        found = {key: self.compose(*text, f"{path}.{key}") for key, text in texts.items()}
         return {key: one for key, one in found.items() if one is not None}
 
     def mapping(self, parent: Mapping, key: str, allowed: tuple[str, ...] = ()) -> Mapping:

@@ -97,7 +97,7 @@ class Field(NamedTuple):
         return next((tuple(name.strip() for name in names.split(",")) for names in listed), None)
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         return self.default is None
 
     @property
@@ -231,7 +231,7 @@ class SpecLibrary(Protocol):
     def model_types(self) -> list[str]: ...
     def contractions(self) -> dict[str, Any]: ...
     def costs(self, model_type: str) -> Any: ...  # archspec.specs.index.CostRecord
-    def hidden(self, model_type: str) -> list[str]: ...
+    def files_of(self, model_type: str) -> list[str]: ...
 
 
 class Spec(NamedTuple):

@@ -19,7 +19,7 @@ def expressions(spec: Spec) -> Iterator[Expression]:
         yield from module_expressions(module)
 
 
-def reachable(spec: Spec, starts: Iterable[Module | None]) -> dict[str, Module]:
+def reachable_modules(spec: Spec, starts: Iterable[Module | None]) -> dict[str, Module]:
     """Return some modules and all that they may contain, by name."""
     found: dict[str, Module] = {}
     pending = [*starts]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from archspec.errors import ArchspecError
-from archspec.specs.library import Library, shipped
+from archspec.specs.library import Library, shipped_library
 from archspec.specs.records import SpecLibrary
 
 VARIABLE = "ARCHSPEC_PATH"
@@ -34,8 +34,8 @@ def library_of(specs: Specs = ()) -> Library:
         return specs
     on_path = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
     given = [*(("--specs", one) for one in folders_of(specs)), *((VARIABLE, one) for one in on_path)]
-    own = [_checked(origin, one) for origin, one in given]
-    return Library(*own, *shipped().folders, beyond=entry_points) if own else installed()
+    own = [_check_directory(origin, one) for origin, one in given]
+    return Library(*own, *shipped_library().folders, beyond=entry_points) if own else installed_library()
 
 
 def folders_of(specs: Folder | Sequence[Folder]) -> list[str]:
@@ -45,17 +45,17 @@ def folders_of(specs: Folder | Sequence[Folder]) -> list[str]:
 
 
 @cache
-def installed() -> Library:
+def installed_library() -> Library:
     """Return the library of the shipped specs and, behind them, those of other packages."""
-    return Library(*shipped().folders, beyond=entry_points)
+    return Library(*shipped_library().folders, beyond=entry_points)
 
 
 def is_own(library: SpecLibrary, model_type: str) -> bool:
     """Return True if a user's spec, or another package's, is used for a model type."""
-    return library.hidden(model_type)[:1] != shipped().hidden(model_type)
+    return library.files_of(model_type)[:1] != shipped_library().files_of(model_type)
 
 
-def _checked(origin: str, given: str) -> str:
+def _check_directory(origin: str, given: str) -> str:
     """Return a directory's path. Errors: :class:`ArchspecError` unless it is a directory with a spec."""
     path, help_ = os.path.abspath(os.path.expanduser(given)), "name a directory with specs, files in .yaml"
     if not given.strip() or not os.path.isdir(path):

@@ -29,9 +29,9 @@ class LayerError(Exception):
     """Arguments that torch's constructor refuses."""
 
 
-def concrete(size: Size) -> Any:
+def decidable(size: Size) -> Any:
     """Return the value of a symbolic number for decisions, which it may record; any other value unchanged."""
-    return getattr(size, "decided", size)
+    return getattr(size, "decision_value", size)
 
 
 def _require(condition: bool, message: str) -> None:
@@ -40,16 +40,16 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _require_multiple(size: Size, of: Size, name: str) -> None:
-    fits = concrete(of) > 0 and concrete(size) % concrete(of) == 0
-    _require(fits, f"{name}: {concrete(size)} is not divisible by {concrete(of)}")
+    fits = decidable(of) > 0 and decidable(size) % decidable(of) == 0
+    _require(fits, f"{name}: {decidable(size)} is not divisible by {decidable(of)}")
 
 
-def _if(condition: Any, *leaves: Leaf) -> list[Leaf]:
-    return list(leaves) if concrete(condition) else []
+def _leaves_if(condition: Any, *leaves: Leaf) -> list[Leaf]:
+    return list(leaves) if decidable(condition) else []
 
 
 def _weight(shape: Shape, bias: Any = False, width: Size = 0) -> list[Leaf]:
-    return [Leaf("weight", shape), *_if(bias, Leaf("bias", (width,)))]
+    return [Leaf("weight", shape), *_leaves_if(bias, Leaf("bias", (width,)))]
 
 
 def _buffers(shape: Shape, *names: str) -> list[Leaf]:
@@ -61,9 +61,9 @@ def _sizes(given: Any, times: int = 1) -> Shape:
     return tuple(given) if isinstance(given, list | tuple) else (given,) * times
 
 
-def _conv(rank: int, transposed: bool = False) -> Callable[..., list[Leaf]]:
+def _make_conv(rank: int, transposed: bool = False) -> Callable[..., list[Leaf]]:
     def conv(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
-        _require(concrete(groups) > 0, "groups must be a positive integer")
+        _require(decidable(groups) > 0, "groups must be a positive integer")
         _require_multiple(in_channels, groups, "in_channels")
         _require_multiple(out_channels, groups, "out_channels")
         first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
@@ -75,18 +75,18 @@ def _conv(rank: int, transposed: bool = False) -> Callable[..., list[Leaf]]:
 
 def _embedding(num_embeddings, embedding_dim, padding_idx=None):
     if padding_idx is not None:
-        index, rows = concrete(padding_idx), concrete(num_embeddings)
+        index, rows = decidable(padding_idx), decidable(num_embeddings)
         _require(-rows <= index < rows, f"padding_idx {index} must be within num_embeddings {rows}")
     return _weight((num_embeddings, embedding_dim))
 
 
 def _norm(shape: Shape, affine: Any, bias: Any = True) -> list[Leaf]:
-    return _if(affine, Leaf("weight", shape), *_if(bias, Leaf("bias", shape)))
+    return _leaves_if(affine, Leaf("weight", shape), *_leaves_if(bias, Leaf("bias", shape)))
 
 
 def _batch_norm(num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
     statistics = _buffers((num_features,), "running_mean", "running_var")
-    tracked = _if(track_running_stats, *statistics, *_buffers((), "num_batches_tracked"))
+    tracked = _leaves_if(track_running_stats, *statistics, *_buffers((), "num_batches_tracked"))
     return [*_norm((num_features,), affine), *tracked]
 
 
@@ -98,9 +98,9 @@ def _group_norm(num_groups, num_channels, eps=1e-5, affine=True):
 def _multihead_attention(
     embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, kdim=None, vdim=None, batch_first=False
 ):
-    _require(concrete(embed_dim) > 0, "embed_dim must be greater than zero")
+    _require(decidable(embed_dim) > 0, "embed_dim must be greater than zero")
     _require_multiple(embed_dim, num_heads, "embed_dim")
-    packed = all(size is None or concrete(size) == concrete(embed_dim) for size in (kdim, vdim))
+    packed = all(size is None or decidable(size) == decidable(embed_dim) for size in (kdim, vdim))
     sizes = {
         name: embed_dim if size is None else size
         for name, size in zip("qkv", (None, kdim, vdim), strict=True)
@@ -108,14 +108,14 @@ def _multihead_attention(
     projections = [Leaf(f"{name}_proj_weight", (embed_dim, size)) for name, size in sizes.items()]
     return [
         *([Leaf("in_proj_weight", (3 * embed_dim, embed_dim))] if packed else projections),
-        *_if(bias, Leaf("in_proj_bias", (3 * embed_dim,))),
-        *_if(add_bias_kv, Leaf("bias_k", (1, 1, embed_dim)), Leaf("bias_v", (1, 1, embed_dim))),
+        *_leaves_if(bias, Leaf("in_proj_bias", (3 * embed_dim,))),
+        *_leaves_if(add_bias_kv, Leaf("bias_k", (1, 1, embed_dim)), Leaf("bias_v", (1, 1, embed_dim))),
         Leaf("out_proj.weight", (embed_dim, embed_dim)),
-        *_if(bias, Leaf("out_proj.bias", (embed_dim,))),
+        *_leaves_if(bias, Leaf("out_proj.bias", (embed_dim,))),
     ]
 
 
-def _recurrent(gates: int) -> Callable[..., list[Leaf]]:
+def _make_recurrent(gates: int) -> Callable[..., list[Leaf]]:
     def recurrent(
         input_size,
         hidden_size,
@@ -126,18 +126,18 @@ def _recurrent(gates: int) -> Callable[..., list[Leaf]]:
         bidirectional=False,
         proj_size=0,
     ):
-        directions = ["", "_reverse"] if concrete(bidirectional) else [""]
-        state = proj_size if concrete(proj_size) else hidden_size
+        directions = ["", "_reverse"] if decidable(bidirectional) else [""]
+        state = proj_size if decidable(proj_size) else hidden_size
         sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
         for name, size in sizes.items():
-            _require(concrete(size) > 0, f"{name} must be greater than zero")
-        _require(concrete(num_layers) <= 10_000, f"{num_layers} layers are more than are counted")
+            _require(decidable(size) > 0, f"{name} must be greater than zero")
+        _require(decidable(num_layers) <= 10_000, f"{num_layers} layers are more than are counted")
         leaves: list[Leaf] = []
-        for layer in range(concrete(num_layers)):
+        for layer in range(decidable(num_layers)):
             entry = input_size if layer == 0 else state * len(directions)
             for end in (f"_l{layer}{direction}" for direction in directions):
                 leaves += _cell(end, gates * hidden_size, entry, state, bias)
-                leaves += _if(proj_size, Leaf(f"weight_hr{end}", (proj_size, hidden_size)))
+                leaves += _leaves_if(proj_size, Leaf(f"weight_hr{end}", (proj_size, hidden_size)))
         return leaves
 
     return recurrent
@@ -145,10 +145,10 @@ def _recurrent(gates: int) -> Callable[..., list[Leaf]]:
 
 def _cell(end: str, width: Size, entry: Size, state: Size, bias: Any) -> list[Leaf]:
     weights = [Leaf(f"weight_ih{end}", (width, entry)), Leaf(f"weight_hh{end}", (width, state))]
-    return [*weights, *_if(bias, Leaf(f"bias_ih{end}", (width,)), Leaf(f"bias_hh{end}", (width,)))]
+    return [*weights, *_leaves_if(bias, Leaf(f"bias_ih{end}", (width,)), Leaf(f"bias_hh{end}", (width,)))]
 
 
-def nothing(*_: Any, **__: Any) -> list[Leaf]:
+def no_tensors(*_: Any, **__: Any) -> list[Leaf]:
     """Return no tensors: the layer only takes a position in a Sequential."""
     return []
 
@@ -165,8 +165,8 @@ LEAVES: dict[str, Callable[..., list[Leaf]]] = {
     "Bilinear": lambda in1_features, in2_features, out_features, bias=True: _weight(
         (out_features, in1_features, in2_features), bias, out_features
     ),
-    **{f"Conv{rank}d": _conv(rank) for rank in (1, 2, 3)},
-    **{f"ConvTranspose{rank}d": _conv(rank, transposed=True) for rank in (1, 2, 3)},
+    **{f"Conv{rank}d": _make_conv(rank) for rank in (1, 2, 3)},
+    **{f"ConvTranspose{rank}d": _make_conv(rank, transposed=True) for rank in (1, 2, 3)},
     "Embedding": _embedding,
     "LayerNorm": lambda normalized_shape, eps=1e-5, elementwise_affine=True, bias=True: _norm(
         _sizes(normalized_shape), elementwise_affine, bias
@@ -179,8 +179,8 @@ LEAVES: dict[str, Callable[..., list[Leaf]]] = {
     "FrozenBatchNorm2d": lambda n: _buffers((n,), "weight", "bias", "running_mean", "running_var"),
     "GroupNorm": _group_norm,
     "MultiheadAttention": _multihead_attention,
-    "LSTM": _recurrent(4),
-    "GRU": _recurrent(3),
+    "LSTM": _make_recurrent(4),
+    "GRU": _make_recurrent(3),
     "LSTMCell": lambda input_size, hidden_size, bias=True: _cell(
         "", 4 * hidden_size, input_size, hidden_size, bias
     ),
@@ -189,10 +189,10 @@ LEAVES: dict[str, Callable[..., list[Leaf]]] = {
     ),
     "PReLU": lambda num_parameters=1: _weight((num_parameters,)),
     "Parameter": lambda *shape, requires_grad=True: [
-        Leaf("", _sizes(*shape) if len(shape) == 1 else shape, "parameter", bool(concrete(requires_grad)))
+        Leaf("", _sizes(*shape) if len(shape) == 1 else shape, "parameter", bool(decidable(requires_grad)))
     ],
     "Buffer": lambda *shape: _buffers(shape, ""),
-    **dict.fromkeys(_WITHOUT_TENSORS.split(), nothing),
+    **dict.fromkeys(_WITHOUT_TENSORS.split(), no_tensors),
 }
 
 _DECIDING = {
@@ -202,7 +202,7 @@ _DECIDING = {
 _FLAGS = ("bias", "affine", "elementwise_affine", "track_running_stats", "add_bias_kv", "requires_grad")
 
 
-def deciding(name: str, arguments: list[Any], keywords: dict[str, Any]) -> list[Any]:
+def deciding_arguments(name: str, arguments: list[Any], keywords: dict[str, Any]) -> list[Any]:
     """Return the arguments of a layer that decide which tensors it has, not only how large they are."""
     code = LEAVES[name].__code__
     given = dict(zip(code.co_varnames[: code.co_argcount], arguments, strict=False)) | keywords
@@ -221,7 +221,7 @@ def weight_norm(leaves: list[Leaf], name: str = "weight", dim: int | None = 0) -
     _require(len(shapes) == 1, f"the {name} to normalize is missing")
     [shape] = shapes
     axis = None if dim is None else range(len(shape))[dim]
-    _require(axis is None or concrete(shape[axis]) > 0, f"{name} has 0 rows")
+    _require(axis is None or decidable(shape[axis]) > 0, f"{name} has 0 rows")
     length = () if axis is None else tuple(size if i == axis else 1 for i, size in enumerate(shape))
     kept = [leaf for leaf in leaves if leaf.name != name]
     path = f"parametrizations.{name}.original"

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from math import prod
 from typing import Any, NamedTuple
 
-from archspec.arguments import described
+from archspec.arguments import describe_value
 from archspec.configs.overrides import parse_override, split_at_commas, split_settings
 from archspec.errors import UNICODE_HELP, Place, Source, SweepError
 
@@ -100,18 +100,18 @@ def axis(name: str, values: Any) -> Axis:
         values = tuple(islice(values, _MAX_LISTED + 1)) if several else (values,)
         if len(values) > _MAX_LISTED:
             raise SweepError(f"{name} has more than {_MAX_LISTED:,} values", help="give one range")
-        values = tuple(value if type(value) in (int, bool) else _plain(name, value) for value in values)
+        values = tuple(value if type(value) in (int, bool) else _plain_value(name, value) for value in values)
     if not values:
         raise SweepError(f"{name} has an empty list of values", help=_HELP)
     found = Axis(name, values, isinstance(values, range) or all(type(value) is int for value in values))
     low, high = found.bounds
     if found.numeric and (high - low >= MAX_VALUE or max(-low, high) > MAX_VALUE):
-        message = f"{name} ranges from {described(low)} to {described(high)}, beyond 64 bits"
+        message = f"{name} ranges from {describe_value(low)} to {describe_value(high)}, beyond 64 bits"
         raise SweepError(message, help="sweep a shorter range of smaller values")
     return found
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain_value(name: str, value: Any) -> Any:
     """Return a value, which may be NumPy's, as a config has it."""
     value = value.item() if getattr(value, "ndim", None) == 0 else value
     try:
@@ -120,7 +120,7 @@ def _plain(name: str, value: Any) -> Any:
         raise SweepError(f"{name}: {value!r} is not Unicode text", help=UNICODE_HELP) from None
     except (TypeError, ValueError, RecursionError):
         help_ = "give numbers, texts, booleans, null, and lists or mappings of these"
-        raise SweepError(f"{name}: {described(value)} is not a value of a config", help=help_) from None
+        raise SweepError(f"{name}: {describe_value(value)} is not a value of a config", help=help_) from None
     return value
 
 

@@ -11,7 +11,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.excess import excess_of
 from archspec.costs.forward import Forward
 from archspec.costs.lengths import USUAL_TOKENS, forward_of
-from archspec.costs.records import inside, own_terms, routed_of, routed_share
+from archspec.costs.records import counted_children, own_terms, routed_of, routed_share
 from archspec.errors import SweepError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.expression import Expression
@@ -111,6 +111,6 @@ def _total(node: Node, column: str, element: int) -> Any:
             found += prod(kept.shape) * kept.times * size
     else:
         name, found = column, sum(prod(sizes) for _, sizes in own_terms(column, node))
-    for child in inside(node, name).values():
+    for child in counted_children(node, name).values():
         found = found + _total(child, column, element) * (1 if child.turn is None else child.turn.times)
     return routed_share(found, routed_of(node)) if column.endswith("flops") else found

@@ -67,7 +67,7 @@ class Engine:
     def batch(self, box: Box, only: Sequence[int] | None = None, out: Array | None = None) -> Batch:
         """Evaluate the columns in a box, all or those with some numbers, one of them in ``out``."""
         numbers = range(len(self.subject.columns)) if only is None else only
-        found = list(self.assigned(box))
+        found = list(self.assign_regions(box))
         if len(found) == 1 and found[0][0].keep:
             return Batch(
                 box, [self._column(found[0][0].values[number], box, out) for number in numbers], True
@@ -126,7 +126,7 @@ class Engine:
         if region.refusal is not None:
             self.refusal = self.refusal or (region.refusal, region.point)
 
-    def assigned(self, box: Box) -> Iterator[tuple[Region, Array]]:
+    def assign_regions(self, box: Box) -> Iterator[tuple[Region, Array]]:
         """Yield the regions that have points in a box, each with its mask; they cover the box."""
         left = np.ones((1, 1), bool)
         known = iter([*self.regions])
@@ -148,7 +148,7 @@ class Engine:
         """Return a mask of those points of a box that are in a region; None if no point is."""
         for condition in region.conditions:
             with np.errstate(all="ignore"):
-                left = left & self.evaluator.holds(condition, box)
+                left = left & self.evaluator.test(condition, box)
             if not left.any():
                 return None
         return left

@@ -39,17 +39,17 @@ class Evaluator:
     def value(self, node: Any, box: Box, out: Array | None = None) -> Any:
         """Return the values of an expression: an array, in ``out`` if it can be, or a number."""
         if isinstance(node, Poly):
-            return self.poly(node, box, out=out)
+            return self.evaluate_poly(node, box, out=out)
         return self._real(node, box) if isinstance(node, Real) else node
 
-    def holds(self, condition: Condition, box: Box) -> Any:
+    def test(self, condition: Condition, box: Box) -> Any:
         """Return where a condition holds: an array of bools, or one bool."""
         left = self.value(condition.left, box)
         right = 0 if condition.right is None else self.value(condition.right, box)
         found = left < right if condition.op == "<" else left == right
         return found if condition.holds else np.logical_not(found)
 
-    def poly(self, poly: Poly, box: Box, wide: bool = False, out: Array | None = None) -> Any:
+    def evaluate_poly(self, poly: Poly, box: Box, wide: bool = False, out: Array | None = None) -> Any:
         """Return the values of a polynomial, as Python's integers if a step can overflow 64 bits.
 
         Values that fill the box are in ``out`` if it is given; smaller arrays are kept.
@@ -60,7 +60,7 @@ class Evaluator:
         rows, columns = box.sides(poly.axes)
         if not wide and len(rows or (0,)) == box.shape[0] and len(columns or (0,)) == box.shape[1]:
             return self._sum(poly, box, False, np.empty(box.shape, np.int64) if out is None else out)
-        return self._keep((poly.number, wide), poly, box, lambda: self._sum(poly, box, wide, None))
+        return self._evaluate_once((poly.number, wide), poly, box, lambda: self._sum(poly, box, wide, None))
 
     def _is_wide(self, poly: Poly) -> bool:
         """Return True if a step of the evaluation can overflow 64 bits somewhere on the grid."""
@@ -79,9 +79,9 @@ class Evaluator:
             if isinstance(factor, Atom):
                 term = self._atom(factor, box).astype(object if wide else np.int64, copy=False)
             else:
-                term = self.poly(factor, box, wide)
+                term = self.evaluate_poly(factor, box, wide)
             if inner.constant != 1:
-                value = self.poly(inner, box, wide, out if total is None else None)
+                value = self.evaluate_poly(inner, box, wide, out if total is None else None)
                 term = step(np.multiply, value, term, free)
             total = term if total is None else step(np.add, total, term, out)
         return total
@@ -102,13 +102,13 @@ class Evaluator:
             mixed = [number for number, side in sides.items() if None not in side]
             if not mixed and len({*sides.values()}) == 2:
                 on_rows = {number for number, side in sides.items() if side[1] is None}
-                plans = (self._grouped(poly, on_rows), self._grouped(poly, powers.keys() - on_rows))
+                plans = (self._group(poly, on_rows), self._group(poly, powers.keys() - on_rows))
                 self._plans[poly.number] = min(plans, key=len)
             else:
                 self._plans[poly.number] = self._horner(poly, min(mixed or powers, key=powers.__getitem__))
         return self._plans[poly.number]
 
-    def _grouped(self, poly: Poly, common: Set[int]) -> _Products:
+    def _group(self, poly: Poly, common: Set[int]) -> _Products:
         """Return products of a monomial in some atoms and a polynomial in the others."""
         groups: dict[Monomial, dict[Monomial, int]] = {}
         for monomial, coefficient in poly.terms:
@@ -118,11 +118,11 @@ class Evaluator:
             )
         alone = {factor: terms[()] for factor, terms in groups.items() if [*terms] == [()]}
         found: _Products = [
-            (self.space.poly({factor: 1}), self.space.poly(terms))
+            (self.space.make_poly({factor: 1}), self.space.make_poly(terms))
             for factor, terms in groups.items()
             if factor not in alone
         ]
-        return found + [(self.space.poly(alone), self.space.constant(1))] * bool(alone)
+        return found + [(self.space.make_poly(alone), self.space.constant(1))] * bool(alone)
 
     def _horner(self, poly: Poly, chosen: int) -> _Products:
         """Return the multiple of an atom, and the rest."""
@@ -134,22 +134,26 @@ class Evaluator:
                 inner[tuple((number, power) for number, power in left.items() if power)] = coefficient
             else:
                 rest[monomial] = coefficient
-        found: _Products = [(self.space.atoms[chosen], self.space.poly(inner))]
-        return found + [(self.space.poly(rest), self.space.constant(1))] * bool(rest)
+        found: _Products = [(self.space.atoms[chosen], self.space.make_poly(inner))]
+        return found + [(self.space.make_poly(rest), self.space.constant(1))] * bool(rest)
 
     def _atom(self, atom: Atom, box: Box) -> Array:
-        found: Array = self._keep(("atom", atom.number), atom, box, lambda: self._operation(atom, box))
+        found: Array = self._evaluate_once(
+            ("atom", atom.number), atom, box, lambda: self._operation(atom, box)
+        )
         return found
 
     def _operation(self, atom: Atom, box: Box) -> Any:
         if atom.op == "axis":
             return box.axis(atom.args[0])
         if atom.op == "below":
-            return np.searchsorted(np.array(atom.args[1]), self.poly(atom.args[0], box)).astype(np.int64)
+            return np.searchsorted(np.array(atom.args[1]), self.evaluate_poly(atom.args[0], box)).astype(
+                np.int64
+            )
         if atom.op in _ROUNDED:
             return _ROUNDED[atom.op](self._real(atom.args[0], box)).astype(np.int64)
         wide = any(map(self._is_wide, atom.args))
-        values = [self.poly(arg, box, wide) for arg in atom.args]
+        values = [self.evaluate_poly(arg, box, wide) for arg in atom.args]
         if wide and atom.op in ("//", "%") and isinstance(values[1], np.ndarray):
             outside = values[1] == 0  # Python's integers raise outside the region
             return np.where(outside, 0, _UFUNCS[atom.op](values[0], np.where(outside, 1, values[1])))
@@ -159,11 +163,11 @@ class Evaluator:
         if real.op == "float":
             return real.args[0]
         if real.op == "int":
-            return np.asarray(self.poly(real.args[0], box)).astype(np.float64)
+            return np.asarray(self.evaluate_poly(real.args[0], box)).astype(np.float64)
         args = [self._real(arg, box) for arg in real.args]
-        return self._keep(("real", real.number), real, box, lambda: _UFUNCS[real.op](*args))
+        return self._evaluate_once(("real", real.number), real, box, lambda: _UFUNCS[real.op](*args))
 
-    def _keep(self, name: Any, node: Any, box: Box, make: Callable[[], Any]) -> Any:
+    def _evaluate_once(self, name: Any, node: Any, box: Box, make: Callable[[], Any]) -> Any:
         """Return a value that is made once for all boxes with the same values of its axes."""
         key = (name, box.grid, box.sides(node.axes))
         if key not in self._kept:

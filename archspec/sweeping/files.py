@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from archspec.errors import SweepError
-from archspec.extras import required
+from archspec.extras import import_optional
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
 MANY = 10**8  # points that a sweep evaluates without --yes: every format writes them in minutes
@@ -87,7 +87,7 @@ def write(
     if ending == ".jsonl":
         with open(path, "w", encoding="utf-8") as file:
             return write_lines(rows, file)
-    pa, written = required("pyarrow"), 0
+    pa, written = import_optional("pyarrow"), 0
     if csv_safe and ending == ".csv":
         schema = pa.schema([field.with_name(_safe_text(field.name)) for field in schema])
         rows = (_safe_batch(batch, schema) for batch in rows)
@@ -117,7 +117,7 @@ def _safe_text(text: str) -> str:
 
 
 def _safe_batch(batch: Any, schema: Any) -> Any:
-    pa, columns = required("pyarrow"), []
+    pa, columns = import_optional("pyarrow"), []
     for column in batch.columns:
         if pa.types.is_string(column.type):
             texts = [text if text is None else _safe_text(text) for text in column.to_pylist()]
@@ -135,4 +135,4 @@ def _writer(schema: Any, swept: list[str], file: IO[bytes], ending: str) -> Any:
         import pyarrow.csv
 
         return pyarrow.csv.CSVWriter(file, schema)
-    return required("pyarrow").ipc.new_file(file, schema)
+    return import_optional("pyarrow").ipc.new_file(file, schema)

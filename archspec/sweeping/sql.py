@@ -50,11 +50,11 @@ def query(sweep: Asked, dialect: str = "duckdb", table: str | None = None) -> st
     return writer.text()
 
 
-def _forms(sweep: Asked) -> list[Region]:
+def _regions_with_rows(sweep: Asked) -> list[Region]:
     """Return every region of the grid that has rows."""
     found: dict[int, Region] = {}
     for box in boxes(sweep.engine.grid, _BOX):
-        found |= {id(region): region for region, _ in sweep.engine.assigned(box) if region.keep}
+        found |= {id(region): region for region, _ in sweep.engine.assign_regions(box) if region.keep}
         if len(found) > _MAX_FORMS:
             message = f"a query has at most {_MAX_FORMS:,} closed forms"
             raise SweepError(message, help="sweep fewer values")
@@ -70,14 +70,16 @@ class _Writer:
     def __init__(self, sweep: Asked, dialect: str, table: str | None) -> None:
         self.subject, self.dialect, self.table = sweep.subject, dialect, table
         self.axes, self.space = sweep.subject.axes, sweep.subject.space
-        self.forms, self.kinds = _forms(sweep), column_kinds(sweep.engine)
+        self.forms, self.kinds = _regions_with_rows(sweep), column_kinds(sweep.engine)
         self.integer, self.largest = "BIGINT", 0
 
     def text(self) -> str:
         cases = [self._conditions(region) for region in self.forms]
         kept = ["t.*"] if self.table is not None else [f"t.{self._name(axis.name)}" for axis in self.axes]
         for number, name in enumerate(self.subject.columns):
-            values = [self._typed(region.values[number], name, self.kinds[number]) for region in self.forms]
+            values = [
+                self._write_as(region.values[number], name, self.kinds[number]) for region in self.forms
+            ]
             column = values[0]
             if cases != ["TRUE"]:
                 whens = (f"    WHEN {case} THEN {value}" for case, value in zip(cases, values, strict=True))
@@ -140,11 +142,11 @@ class _Writer:
         right = "0" if condition.right is None else self._node(condition.right)
         return f"{self._node(condition.left)} {_OPERATORS[condition.op, condition.holds]} {right}"
 
-    def _typed(self, value: Any, name: str, kind: str) -> str:
+    def _write_as(self, value: Any, name: str, kind: str) -> str:
         """Write a column's value in one region as a value of the column's kind."""
         is_whole = isinstance(value, Poly) or type(value) is int
         if kind == "text" and isinstance(value, Poly):
-            return f"CAST({self._poly(value)} AS {'VARCHAR' if self.dialect == 'duckdb' else 'STRING'})"
+            return f"CAST({self._write_poly(value)} AS {'VARCHAR' if self.dialect == 'duckdb' else 'STRING'})"
         if kind == "text" and not isinstance(value, Real):  # numbers are as in JSON
             return self._literal(value if value is None or isinstance(value, str) else json.dumps(value))
         if kind == "float" and is_whole:
@@ -162,12 +164,12 @@ class _Writer:
 
     def _node(self, node: Any) -> str:
         if isinstance(node, Poly):
-            return self._poly(node)
+            return self._write_poly(node)
         if type(node) is int:
             self.largest = max(self.largest, abs(node))
         return self._real(node) if isinstance(node, Real) else self._literal(node)
 
-    def _poly(self, poly: Poly) -> str:
+    def _write_poly(self, poly: Poly) -> str:
         """Write a sum of products: databases share equal subexpressions themselves."""
         self.largest = max(self.largest, self.space.magnitude(poly))
         parts, sign = [], "+"
@@ -186,21 +188,21 @@ class _Writer:
             name = self._name(self.axes[atom.args[0]].name)
             return f"CAST({name} AS {self.integer})" if self.table is not None else name
         if atom.op == "below":
-            value = self._poly(atom.args[0])
+            value = self._write_poly(atom.args[0])
             return (
                 f"({' + '.join(f'CASE WHEN {value} > {place} THEN 1 ELSE 0 END' for place in atom.args[1])})"
             )
         if atom.op in ("min", "max"):
             function = "LEAST" if atom.op == "min" else "GREATEST"
-            return f"{function}({', '.join(map(self._poly, atom.args))})"
+            return f"{function}({', '.join(map(self._write_poly, atom.args))})"
         if atom.op in ("//", "%"):
-            return self._divided(atom)
+            return self._write_division(atom)
         return f"CAST({_ROUNDED[self.dialect][atom.op].format(self._real(atom.args[0]))} AS {self.integer})"
 
-    def _divided(self, atom: Atom) -> str:
+    def _write_division(self, atom: Atom) -> str:
         """Write floor division or its rest; a database truncates if one side is negative."""
         a, b = atom.args
-        left, right = self._poly(a), self._poly(b)
+        left, right = self._write_poly(a), self._write_poly(b)
         if b.low < 0:
             message = "a divisor of the closed forms can be negative"
             raise SweepError(message, help="sweep values for which it is positive")
@@ -218,6 +220,6 @@ class _Writer:
         if real.op == "float":
             return self._literal(real.args[0])
         if real.op == "int":
-            return f"CAST({self._poly(real.args[0])} AS DOUBLE)"
+            return f"CAST({self._write_poly(real.args[0])} AS DOUBLE)"
         left, right = (self._real(arg) for arg in real.args)
         return f"({left} {real.op} {right})"

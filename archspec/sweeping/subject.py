@@ -22,18 +22,18 @@ from archspec.errors import ArchspecError, ConfigError, Place, Source, SweepErro
 from archspec.formats.dtypes import dtype_bytes, dtype_of, known_bytes
 from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.language.yaml_reader import Scalar
 from archspec.models.model import Model, load
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.costs import TOKENS, CallCosts, names_in
 from archspec.symbolic.expressions import Condition, TooLarge
-from archspec.symbolic.path_conditions import Number, Path, fixed
+from archspec.symbolic.path_conditions import Number, Path, fix_value
 from archspec.symbolic.polynomials import Space
 from archspec.symbolic.swept import Growing, SweptDomain, counts
 from archspec.tables.quantities import COST_COLUMNS
-from archspec.tree.runnable import unrunnable
+from archspec.tree.runnable import run_problems
 from archspec.tree.tensors import quantities_of
 
 _NOT_SWEPT = {
@@ -60,7 +60,7 @@ class Region(NamedTuple):
     def holds(self, space: Space, known: Mapping[Any, Any]) -> bool:
         """Return True if the point with some value along each axis is in the region."""
         try:
-            return all(condition.met(space.atoms, known) for condition in self.conditions)
+            return all(condition.is_met(space.atoms, known) for condition in self.conditions)
         except ArithmeticError:  # a quotient that an earlier condition guards
             return False
 
@@ -150,8 +150,8 @@ class Subject:
         chosen = choose(read_config(found), architecture, self.library)
         self.model_type, self.architecture, self.config, _ = chosen
         self.spec = self.library.load(self.model_type)
-        settings = self.settled({axis.name: axis.values[0] for axis in self.axes})
-        first = self.configured(settings)
+        settings = self.add_tied_fields({axis.name: axis.values[0] for axis in self.axes})
+        first = self.make_config(settings)
         try:
             check_overrides(self.spec, settings, first)
         except ConfigError as error:
@@ -161,24 +161,24 @@ class Subject:
                 raise error from None
         check_fields(first, Scope(self.spec, *first, demanding=False))
 
-    def over(self, axes: Sequence[Axis]) -> Subject:
+    def with_axes(self, axes: Sequence[Axis]) -> Subject:
         """Return the same subject over other values of the same fields."""
         other = copy(self)
         other.axes, other.space = tuple(axes), Space([axis.bounds for axis in axes])
         return other
 
-    def settled(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def add_tied_fields(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return values with those of the tied fields, each from the config with the earlier ones set."""
         settings = dict(values)
         for name, follows in self.ties.items():
-            config = self.configured(settings)
+            config = self.make_config(settings)
             scope = Scope(self.spec, config.raw, config.origin, SweptDomain(), demanding=False)
             settings[name] = Columns(scope, {}).read(follows)
         return settings
 
-    def configured(self, settings: Mapping[str, Any]) -> RawConfig:
+    def make_config(self, settings: Mapping[str, Any]) -> RawConfig:
         """Return the config with fields set to values, which can have expressions."""
-        config = read_config(self.config, {name: here(value) for name, value in settings.items()})
+        config = read_config(self.config, {name: concrete_value(value) for name, value in settings.items()})
         for name, value in settings.items():
             if isinstance(value, Number):
                 *outer, leaf = name.split(".")
@@ -194,18 +194,20 @@ class Subject:
 
     def model(self, point: Sequence[int]) -> Model:
         """Return the model at one point. Errors: :class:`ArchspecError` if it is refused."""
-        return load(self.config, self.architecture, self.settled(self.values(point)), self.library)
+        return load(self.config, self.architecture, self.add_tied_fields(self.values(point)), self.library)
 
     def region(self, point: tuple[int, ...]) -> Region:
         """Return the region around a point. Errors: :class:`SweepError` for invalid expressions."""
-        exact, refusal = self._exact(point)
+        exact, refusal = self._count_exactly(point)
         try:
             path, found = self._run(point)
         except CANNOT:
-            return self._alone(point, exact, refusal)
+            return self._single_point(point, exact, refusal)
         if isinstance(found, ArchspecError):
             if refusal is None and (_is_limit(found) or found.problems[0].path == "tied"):
-                return self._alone(point, exact, None)  # equal layers are one here, and take more steps
+                return self._single_point(
+                    point, exact, None
+                )  # equal layers are one here, and take more steps
             if refusal is not None:
                 return Region(tuple(path.conditions), (), False, refusal, point)
         elif refusal is not None and _is_limit(refusal):
@@ -213,13 +215,13 @@ class Subject:
             raise SweepError(message, help="sweep smaller values")
         elif refusal is None:
             scope, quantities = found
-            if exact == {name: here(quantities[name]) for name in exact}:
+            if exact == {name: concrete_value(quantities[name]) for name in exact}:
                 return self._region(path, scope, quantities, point)
         said = f"the count is {refusal or exact}, and the closed form differs"
         raise SweepError(f"a bug of archspec: at {self.values(point)} {said}")
 
-    def _exact(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
-        settings = self.settled(self.values(point))
+    def _count_exactly(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
+        settings = self.add_tied_fields(self.values(point))
         try:
             model = load(self.config, self.architecture, settings, self.library)
             exact = quantities_of(model.tensors())
@@ -238,7 +240,7 @@ class Subject:
                 values[axis.name] = path.number(self.space.axis(number), values[axis.name])
             else:
                 path.compare("==", self.space.axis(number), self.space.constant(point[number]), True)
-        config = self.configured(self.settled(values))
+        config = self.make_config(self.add_tied_fields(values))
         scope = Scope(self.spec, config.raw, config.origin, SweptDomain())
         try:
             scope.validate()
@@ -251,7 +253,7 @@ class Subject:
             return path, error
 
     def _region(self, path: Path, scope: Scope, quantities: dict[str, Any], point: tuple[int, ...]) -> Region:
-        if self.runs and (problem := next(unrunnable(scope, self.architecture), None)) is not None:
+        if self.runs and (problem := next(run_problems(scope, self.architecture), None)) is not None:
             return Region(tuple(path.conditions), (), False, SweepError(problem), point)
         if self.element:
             quantities["bytes"] = quantities["params"] * self.element
@@ -267,7 +269,9 @@ class Subject:
         conditions = tuple(path.conditions) if keep else conditions
         return Region(conditions, values, keep, None, point, tokens)
 
-    def _alone(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
+    def _single_point(
+        self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None
+    ) -> Region:
         path = Path(self.space)
         for number, axis in enumerate(self.axes):
             code = self.space.constant(axis.code(point[number]))
@@ -281,10 +285,14 @@ def _is_limit(refusal: ArchspecError) -> bool:
     return f"more than {MAX_WORK:,} steps" in str(refusal)
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(fixed(key)): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple | Growing) else fixed(value)
+        return {str(fix_value(key)): _plain_value(item) for key, item in value.items()}
+    return (
+        [_plain_value(item) for item in value]
+        if isinstance(value, list | tuple | Growing)
+        else fix_value(value)
+    )
 
 
 def _node(value: Any) -> Any:
@@ -292,7 +300,7 @@ def _node(value: Any) -> Any:
     if isinstance(value, Number):
         return value.expr
     if isinstance(value, list | dict | Growing):
-        return json.dumps(_plain(value))
+        return json.dumps(_plain_value(value))
     if isinstance(value, Scope):
         raise SweepError("a sub-config is not a column", help="name one of its fields")
     return value

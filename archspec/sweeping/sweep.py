@@ -7,9 +7,9 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.arguments import checked, takes
+from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import SweepError
-from archspec.extras import required
+from archspec.extras import import_optional
 from archspec.formats.stated import check_unquantized
 from archspec.models.model import Source
 from archspec.models.report import Report
@@ -35,7 +35,7 @@ class Sweep(Report):
     """A grid of configs of one architecture, and the columns that are counted over it; made by :func:`sweep`.
 
     Rows are evaluated on demand, box by box: memory does not grow with the grid. Points that transformers
-    refuses have no row; :attr:`refused` has their number by reason. A sweep is an Arrow stream, which pandas,
+    refuses have no row; :attr:`refusals` has their number by reason. A sweep is an Arrow stream, which pandas,
     polars and DuckDB read directly.
 
     ``architecture`` is the counted class, ``points`` the number of points with or without a row, ``asked``
@@ -49,12 +49,12 @@ class Sweep(Report):
         self.points = self.engine.points
 
     @property
-    def refused(self) -> dict[str, int]:
+    def refusals(self) -> dict[str, int]:
         """Number of points without a count by reason, as of the last pass over the rows."""
         return dict(self.engine.refused)
 
     @property
-    def filtered(self) -> int:
+    def filtered_points(self) -> int:
         """Number of points that ``where`` excluded, as of the last pass over the rows."""
         return self.engine.filtered
 
@@ -83,7 +83,7 @@ class Sweep(Report):
             if progress is not None:
                 progress(done, self.points)
             yield batch, done
-        if not rows and not self.filtered and self.engine.refusal is not None:
+        if not rows and not self.filtered_points and self.engine.refusal is not None:
             region = self.subject.region((0,) * len(self.subject.axes))
             first, *others = (region.refusal or self.engine.refusal[0]).problems
             at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(region.point).items())
@@ -93,16 +93,16 @@ class Sweep(Report):
     def to_arrow(self, yes: bool = False) -> Any:
         """Return all rows as a pyarrow.Table. Errors: :class:`SweepError` for a large grid."""
         check_size(self.points, yes)
-        return required("pyarrow").Table.from_batches(list(self.batches()), self.schema)
+        return import_optional("pyarrow").Table.from_batches(list(self.batches()), self.schema)
 
     def to_pandas(self, yes: bool = False) -> Any:
         """Return all rows as a pandas DataFrame. Errors: those of :meth:`to_arrow`."""
-        required("pandas")  # which pyarrow imports
+        import_optional("pandas")  # which pyarrow imports
         return self.to_arrow(yes).to_pandas()
 
     def to_polars(self, yes: bool = False) -> Any:
         """Return all rows as a polars DataFrame. Errors: those of :meth:`to_arrow`."""
-        return required("polars").from_arrow(self.to_arrow(yes))
+        return import_optional("polars").from_arrow(self.to_arrow(yes))
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows as dictionaries; iteration does the same."""
@@ -122,7 +122,7 @@ class Sweep(Report):
     def __bool__(self) -> bool:
         return True
 
-    @checked
+    @check_arguments
     def head(self, rows: int = 40, yes: bool = False, progress: Progress | None = None) -> Head:
         """Return the first rows, for which no more of the grid is evaluated than they need.
 
@@ -145,12 +145,12 @@ class Sweep(Report):
         said = self.remarks(seen) if seen else []
         return Head(self.schema.names, taken, more, [*said, *self.notes])
 
-    @checked
+    @check_arguments
     def remarks(self, looked: int | None = None) -> list[str]:
         """Return how many points have no row, and why: of all points, or of the first ``looked``."""
         of, found = f"the first {looked:,}" if looked and looked < self.points else f"{self.points:,}", []
-        if self.filtered:
-            found.append(f"{self.filtered:,} of {of} points are excluded by --where")
+        if self.filtered_points:
+            found.append(f"{self.filtered_points:,} of {of} points are excluded by --where")
         if total := self.engine.refused.total():
             [(reason, _)] = self.engine.refused.most_common(1)
             found.append(f"{total:,} of {of} points are refused; most common reason: {reason}")
@@ -161,7 +161,7 @@ class Sweep(Report):
         """The lengths of the calls, fields without effect, an assumed dtype, and FLOPs in excess."""
         return [f"note: {text}" for text in notes_of(self.engine)]
 
-    @checked
+    @check_arguments
     def array(self, column: str = "params", yes: bool = False) -> np.ndarray[Any, Any]:
         """Return a column as an array with a dimension for each swept field: of int64, float64 or bool.
 
@@ -178,7 +178,7 @@ class Sweep(Report):
         whole = as_array(self.engine.fill(number, DTYPES.get(kind, object)), column, kind)
         return whole.reshape(self.engine.grid.lengths)
 
-    @checked
+    @check_arguments
     def write(
         self,
         path: str,
@@ -198,7 +198,7 @@ class Sweep(Report):
         with whole_file(path, overwrite) as target:
             return write(self.batches(progress), self.schema, swept, target, ending, csv_safe)
 
-    @checked
+    @check_arguments
     def plot(
         self,
         path: str | None = None,
@@ -215,7 +215,7 @@ class Sweep(Report):
 
         return draw([self, *overlay], path, kind, log, overwrite)
 
-    @checked
+    @check_arguments
     def sql(self, dialect: str = "duckdb", table: str | None = None) -> str:
         """Return the sweep as a SQL query; see :func:`archspec.sweeping.sql.query`."""
         from archspec.sweeping.sql import query
@@ -223,7 +223,7 @@ class Sweep(Report):
         return query(self, dialect, table)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        reader = required("pyarrow").RecordBatchReader.from_batches(self.schema, self.batches())
+        reader = import_optional("pyarrow").RecordBatchReader.from_batches(self.schema, self.batches())
         return reader.__arrow_c_stream__(requested_schema)
 
     def blocks(self) -> Iterator[Block]:
@@ -246,7 +246,7 @@ class Sweep(Report):
         return f"<sweep of {self.architecture} over {sizes}>"
 
 
-@takes("sweep")
+@check_arguments_of("sweep")
 def sweep(  # noqa: PLR0913 - the options of the verb
     config: Source,
     set: Mapping[str, Any] | Sequence[str],

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archspec.errors import UNICODE_HELP, SweepError, is_unicode
-from archspec.extras import required
+from archspec.extras import import_optional
 from archspec.sweeping.boxes import Array, boxes
 from archspec.sweeping.engine import Batch, Engine
 from archspec.sweeping.evaluator import MAX_INT
@@ -44,7 +44,7 @@ _TOO_LARGE = {
 
 def arrow_types() -> dict[str, Any]:
     """Return the Arrow type of each kind. Errors: :class:`MissingPackageError` without pyarrow."""
-    pa = required("pyarrow")
+    pa = import_optional("pyarrow")
     types = {"int": pa.int64(), "decimal": pa.decimal128(38, 0), "float": pa.float64(), "bool": pa.bool_()}
     return {**types, "text": pa.string(), "null": pa.null()}
 
@@ -57,12 +57,12 @@ class Table:
         self.engine, self.kinds, axes = engine, column_kinds(engine, wide), engine.subject.axes
         kinds = ["int" if axis.numeric else kind_of(axis.values) for axis in axes]
         self.values = [
-            None if axis.numeric else _array(np.fromiter(axis.values, object), axis.name, kind)
+            None if axis.numeric else _to_arrow(np.fromiter(axis.values, object), axis.name, kind)
             for axis, kind in zip(axes, kinds, strict=True)
         ]
         names = [*(axis.name for axis in axes), *engine.subject.columns]
         fields = zip(names, (types[kind] for kind in [*kinds, *self.kinds]), strict=True)
-        self.schema = required("pyarrow").schema(list(fields))
+        self.schema = import_optional("pyarrow").schema(list(fields))
 
     def batches(self) -> Iterator[tuple[Any, int]]:
         """Yield record batches in the grid's order, each with the number of points it was made from.
@@ -74,18 +74,18 @@ class Table:
 
     def _record(self, batch: Batch) -> Any:
         chosen: Any = slice(None) if batch.valid is True else np.flatnonzero(batch.valid)
-        pa, arrays = required("pyarrow"), []
+        pa, arrays = import_optional("pyarrow"), []
         for number, values in enumerate(self.values):
             codes = pa.array(np.broadcast_to(batch.box.axis(number), batch.box.shape).reshape(-1)[chosen])
             arrays.append(codes if values is None else values.take(codes))
         for column, kind, name in zip(batch.columns, self.kinds, self.engine.subject.columns, strict=True):
-            arrays.append(_array(column.reshape(-1)[chosen], name, kind))
+            arrays.append(_to_arrow(column.reshape(-1)[chosen], name, kind))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def column_kinds(engine: Engine, wide: bool = False) -> list[str]:
     """Return the kind of each column: int, decimal (beyond 64 bits or ``wide``), float, bool, text, null."""
-    found = [region.values for region in _explored(engine) if region.values]
+    found = [region.values for region in _sample_regions(engine) if region.values]
     kinds = [kind_of(values) for values in zip(*found, strict=True)] or ["int"] * len(engine.subject.columns)
     return ["decimal" if wide and kind == "int" else kind for kind in kinds]
 
@@ -110,7 +110,7 @@ def _kind(value: Any) -> str:
     return "float" if isinstance(value, Real) else _KINDS.get(type(value), "text")
 
 
-def _explored(engine: Engine) -> Iterator[Region]:
+def _sample_regions(engine: Engine) -> Iterator[Region]:
     """Yield the regions of the grid's first box, and in a larger grid those of its last and of random points.
 
     If all of them are refused, yield the first region of the grid with a count, too.
@@ -125,7 +125,7 @@ def _explored(engine: Engine) -> Iterator[Region]:
     for place, box in enumerate(islice(boxes(engine.grid), _SEARCHED)):
         if place and has_values:
             return
-        for region, _ in engine.assigned(box):
+        for region, _ in engine.assign_regions(box):
             has_values |= bool(region.values)
             yield region
 
@@ -138,17 +138,17 @@ def as_array(values: Array, name: str, kind: str) -> Array:
     dtype = DTYPES.get(kind, np.dtype(object))
     if values.dtype == dtype or kind == "text":
         return values.astype(dtype, copy=False)
-    listed = _checked(values.reshape(-1).tolist(), name, kind)
+    listed = _check_kind(values.reshape(-1).tolist(), name, kind)
     return values.astype(object if None in listed and kind != "float" else dtype)
 
 
-def _array(values: Array, name: str, kind: str) -> Any:
+def _to_arrow(values: Array, name: str, kind: str) -> Any:
     """Return some values as an Arrow array. Errors: :class:`SweepError` for a value of another kind."""
-    whole = values if values.dtype == DTYPES.get(kind) else _checked(values.tolist(), name, kind)
-    return required("pyarrow").array(whole, type=arrow_types()[kind])
+    whole = values if values.dtype == DTYPES.get(kind) else _check_kind(values.tolist(), name, kind)
+    return import_optional("pyarrow").array(whole, type=arrow_types()[kind])
 
 
-def _checked(values: list[Any], name: str, kind: str) -> list[Any]:
+def _check_kind(values: list[Any], name: str, kind: str) -> list[Any]:
     if kind == "text":
         values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
         if (wrong := next((text for text in values if text and not is_unicode(text)), None)) is not None:

@@ -11,9 +11,9 @@ import sympy
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.symbolic.expressions import Condition, Poly, Real
-from archspec.symbolic.fields import Relation, exactly, has_index, in_turn, sympy_form
+from archspec.symbolic.fields import Relation, exact_number, has_index, in_turn, sympy_form
 from archspec.symbolic.loops import Decision, Guard, Iteration, Loop, Test
 from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import MAX_WORK, Space
@@ -38,7 +38,7 @@ class Assumptions:
 
     def __init__(self) -> None:
         self.space = Space(limit=MAX_WORK)
-        self.path = Path(self.space, self._record, self._pin)
+        self.path = Path(self.space, self._record, self._fix)
         self.noted: dict[str, dict[Any, bool]] = {}
         self.pinned: set[str] = set()
         self.values: dict[str, Any] = {}
@@ -54,7 +54,7 @@ class Assumptions:
         self.values[name] = value
         return Number(self.path, self.space.field(name, isinstance(value, int)), value)
 
-    def form(self, value: Any) -> Any:
+    def sympy_form(self, value: Any) -> Any:
         expr = self.path.expr_of(value)
         return sympy.nan if expr is None else sympy_form(self.space, expr)
 
@@ -62,9 +62,9 @@ class Assumptions:
         if self.test_of(condition.left) is not None:
             return  # what decides the test is recorded
         if has_index(condition.axes):
-            self.distinguish(condition, condition.axes)
+            self.add_decision(condition, condition.axes)
         else:
-            self.path.keep(condition)
+            self.path.add_condition(condition)
 
     def check(self, op: str, left: Any, right: Any) -> None:
         """Record a comparison of SymPy expressions that the formula relies on."""
@@ -72,12 +72,12 @@ class Assumptions:
         if symbols and not has_index(symbols):
             self.checks[op, left, right] = None
 
-    def distinguish(self, decision: Decision, axes: frozenset[Any]) -> None:
+    def add_decision(self, decision: Decision, axes: frozenset[Any]) -> None:
         for loop in self.open:
             if loop.symbol in axes:
                 loop.history[-1].decisions.append(decision)
 
-    def earlier(self, loop: Loop) -> Iteration | None:
+    def find_earlier(self, loop: Loop) -> Iteration | None:
         """Return an iteration in which everything was decided as it would be in the next one."""
         known = ChainMap({other.symbol: other.index for other in self.open}, self.values)
         known = known.new_child({loop.symbol: loop.index + 1})
@@ -86,7 +86,7 @@ class Assumptions:
     def _repeats(self, turn: Iteration, known: Mapping[Any, Any]) -> bool:
         decisions = (one for one in turn.decisions if not isinstance(one, Test))
         try:
-            return all(one.met(self.space.atoms, known) for one in decisions)
+            return all(one.is_met(self.space.atoms, known) for one in decisions)
         except (LookupError, ArithmeticError):
             return False
 
@@ -106,7 +106,7 @@ class Assumptions:
         if relation is None:
             return text
         sides = [_Words().doprint(sympy_form(self.space, side)) for side in relation.sides]
-        if relation.compares:
+        if relation.is_comparison:
             return f"{sides[0]} {relation.op} {sides[1]}"
         return f"{text}, of {', '.join(sides)}"
 
@@ -117,7 +117,7 @@ class Assumptions:
     def test(self, relation: Relation, outcome: bool) -> Number:
         return Number(self.path, self.space.atom("test", (relation, *relation.sides), 0, 1), outcome)
 
-    def joined(self, tests: list[Number], others: list[str], outcome: bool) -> Number:
+    def join_tests(self, tests: list[Number], others: list[str], outcome: bool) -> Number:
         """Return the result of `and` or `or`, of tests of numbers and of other tests."""
         relations = list(map(self.relation, tests))
         relation = relations[0]._replace(given=(*relations[0].given, *others))
@@ -136,19 +136,19 @@ class Assumptions:
 
     def in_turn(self, relation: Relation, places: Mapping[Any, int]) -> Relation:
         sides = tuple(in_turn(self.space, side, places) for side in relation.sides)
-        return Relation(relation.op if relation.compares else "", sides)
+        return Relation(relation.op if relation.is_comparison else "", sides)
 
-    def tested(self, text: str, outcome: bool, relation: Relation | None = None) -> frozenset[Guard]:
+    def record_test(self, text: str, outcome: bool, relation: Relation | None = None) -> frozenset[Guard]:
         """Record the outcome of a test; return the guards that it may be."""
         for loop in self.open:
             loop.history[-1].decisions.append(Test(text, frozenset(self.guards), outcome, relation))
-        if relation is not None and relation.axes and not relation.indexed:
+        if relation is not None and relation.axes and not relation.has_index:
             self.of_sizes[text, relation] = (outcome, tuple(self.open))
             if not self.open:
                 self.note(text, outcome, relation)
         return frozenset(Guard(text, outcome, loop) for loop in self.open)
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Note what was decided in loops: tests of sizes, and those with one outcome in all iterations."""
         for (text, relation), (outcome, loops) in self.of_sizes.items():
             if not any(text in loop.tests and loop.depends(text) for loop in loops):
@@ -162,10 +162,10 @@ class Assumptions:
                 outcomes, relations = loop.outcomes(text), loop.relations(text)
                 if not relations or len(outcomes) == 2 or not loop.depends(text):
                     continue
-                if loop.free or any(relation.axes - {loop.symbol} for relation in relations):
+                if loop.has_free_length or any(relation.axes - {loop.symbol} for relation in relations):
                     self.note(f"{'every' if True in outcomes else 'no'} {loop} has {text}")
 
-    def _pin(self, number: Number) -> None:
+    def _fix(self, number: Number) -> None:
         self.path.fix(number)
         self.fix(number.expr)
 
@@ -178,19 +178,19 @@ class Assumptions:
     def fix_turns(self, loops: Iterable[Loop]) -> None:
         """Note that loops keep their numbers of iterations."""
         for loop in loops:
-            if loop.free:
-                self.note(f"{loop.turns} == {loop.length}")
-                self.check("==", loop.turns, exactly(loop.length))
-                self.pinned |= {symbol.name for symbol in loop.turns.free_symbols}
+            if loop.has_free_length:
+                self.note(f"{loop.length_expr} == {loop.length}")
+                self.check("==", loop.length_expr, exact_number(loop.length))
+                self.pinned |= {symbol.name for symbol in loop.length_expr.free_symbols}
 
-    def opaque(self, name: str, arguments: list[tuple[Any, Poly | Real]], value: Any) -> Any:
+    def new_symbol(self, name: str, arguments: list[tuple[Any, Poly | Real]], value: Any) -> Any:
         """Return a new number for a function of numbers, which keep their values."""
         places = {loop.symbol: loop.index for loop in self.open}
         forms = []
         for part, expr in arguments:
             there = in_turn(self.space, expr, places)
             self.path.compare("==", expr, there, True)
-            if (constant := self.path.expr_of(here(part))) is not None:
+            if (constant := self.path.expr_of(concrete_value(part))) is not None:
                 self.path.compare("==", there, constant, True)
             forms.append(str(sympy_form(self.space, there)))
         meaning = f"{name}({', '.join(forms)})"

@@ -17,14 +17,14 @@ from archspec.configs.json_text import as_json
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.builder import Costed
 from archspec.costs.lengths import positions
-from archspec.costs.records import Call, Step, axes_of, inside, own_terms, routed_of, training_axes
+from archspec.costs.records import Call, Step, axes_of, counted_children, own_terms, routed_of, training_axes
 from archspec.language.expression import Expression, Locals
-from archspec.language.values import here
-from archspec.specs.torch_layers import Leaf, deciding
+from archspec.language.values import concrete_value
+from archspec.specs.torch_layers import Leaf, deciding_arguments
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.formal import Formal
 from archspec.symbolic.loops import Derived
-from archspec.symbolic.path_conditions import Number, bare, numbers_in
+from archspec.symbolic.path_conditions import Number, concrete_values, numbers_in
 from archspec.symbolic.validity.config import CANNOT, ConfigConditions, Side
 from archspec.tables.quantities import COSTS
 from archspec.tree.builder import Frame
@@ -58,42 +58,42 @@ class SymbolicBuilder(Costed):
         return None  # a guard may hold in one place and not in another
 
     def build(self, architecture: str) -> Node:
-        self.config.demands(self.scope)
+        self.config.add_demands(self.scope)
         root = super().build(architecture)
         if self.axes is not None:
-            self.config.runs(self.scope, architecture, root)
+            self.config.add_runs(self.scope, architecture, root)
             if self.reads_encoder:
                 ends = (self.axes["new_encoder_tokens"], self.axes["encoder_tokens"])
-                self.notes.check("<=", *map(self.notes.form, ends))
+                self.notes.check("<=", *map(self.notes.sympy_form, ends))
         return root
 
     def read(self, scope: Scope, name: str) -> Any:
         name = scope.canonical(name)
         key = (id(scope.values), name)
         if key not in self.symbols:
-            self.symbols[key] = (self._lifted(scope, name), scope.values)
+            self.symbols[key] = (self._lift(scope, name), scope.values)
         return self.symbols[key][0]
 
-    def _lifted(self, scope: Scope, name: str) -> Any:
+    def _lift(self, scope: Scope, name: str) -> Any:
         value = scope.get(name)
         path = scope.origin.path + name
-        self.config.follows(scope, name)
+        self.config.add_computed(scope, name)
         if isinstance(value, SubConfig):
             self.config.values[f"{path}.model_type"] = value.model_type
-            self.config.demands(value.scope)
+            self.config.add_demands(value.scope)
             return value.scope
         if name in scope.overridden or isinstance(value, Scope):
             return value  # an argument of a module: it has its expression
         if name in scope.spec.fixed:
-            return self._derived(scope, scope.spec.fixed[name], value)
+            return self._derive(scope, scope.spec.fixed[name], value)
         field = scope.spec.fields.get(name)
         if field is not None and field.of_layers is not None and field.default is not None:
             if name not in scope.raw:
-                return self._derived(scope, field.default, value)
+                return self._derive(scope, field.default, value)
             self.flags[path] = value
         return self._symbol(path, value)
 
-    def _derived(self, scope: Scope, expression: Expression, value: Any) -> Any:
+    def _derive(self, scope: Scope, expression: Expression, value: Any) -> Any:
         """Return the expression of a derived field."""
         found: Any = Derived(value) if _is_derived(value) else None
         if found is None:
@@ -102,10 +102,10 @@ class SymbolicBuilder(Costed):
                 found = self.evaluate(expression, {})
             finally:
                 self.frames.pop()
-            if bare(found) == value:
+            if concrete_values(found) == value:
                 return found
             found = value
-        self.config.rely(scope, [expression])
+        self.config.add_dependencies(scope, [expression])
         return found
 
     def _symbol(self, path: str, value: Any) -> Any:
@@ -129,14 +129,14 @@ class SymbolicBuilder(Costed):
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         built = super().leaf(name, arguments, keywords, node)
-        for value in numbers_in(list(deciding(name, arguments, keywords))):
+        for value in numbers_in(list(deciding_arguments(name, arguments, keywords))):
             if not isinstance(value.value, bool):
-                value.fixed()
+                value.fix()
         named = [(keywords[part.arg], part.value) for part in node.keywords if part.arg in keywords]
         guards = set(self.notes.guards)
         for value, part in [*zip(arguments, node.args, strict=False), *named]:
-            if isinstance(here(value), bool) and not isinstance(part, ast.Constant):
-                guards |= self.domain.tested(value, part, self)
+            if isinstance(concrete_value(value), bool) and not isinstance(part, ast.Constant):
+                guards |= self.domain.record_test(value, part, self)
         built.guards = frozenset(guards)
         return built
 
@@ -144,7 +144,7 @@ class SymbolicBuilder(Costed):
         """Record that no size is negative; that torch can hold the tensor is not a condition."""
         for size in numbers_in(tensor.shape):
             _ = size < 0
-        super().check_shape(tensor._replace(shape=tuple(map(here, tensor.shape))), node)
+        super().check_shape(tensor._replace(shape=tuple(map(concrete_value, tensor.shape))), node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         """Record for `given(field)` if the config has the field; its number is a symbol."""
@@ -189,7 +189,7 @@ class SymbolicBuilder(Costed):
         if isinstance(call, Step) and call.encoder_tokens:
             least["encoder_tokens"] = 2
         for name, length in least.items():
-            self.notes.check(">=", self.notes.form(named[name]), sympy.Integer(length))
+            self.notes.check(">=", self.notes.sympy_form(named[name]), sympy.Integer(length))
         lengths = call.call if isinstance(call, Step) else call
         self._limit("tokens", tokens + self.axes["past"], lengths.context)
         self._limit("encoder_tokens", named["encoder_tokens"], lengths.encoder_tokens)
@@ -214,14 +214,14 @@ class SymbolicBuilder(Costed):
                     if not {symbol.name for symbol in size.free_symbols} <= self.axes.keys():
                         self.notes.check(">", size, sympy.Integer(0))
                 return
-        self.notes.check("==", self.notes.form(self.axes["past"]), sympy.Integer(0))
+        self.notes.check("==", self.notes.sympy_form(self.axes["past"]), sympy.Integer(0))
 
 
 def _is_derived(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, bool | str | None) for item in value)
 
 
-def priced(node: Node, checkpointing: bool = False, caches: bool = True) -> Node:
+def with_cost_rows(node: Node, checkpointing: bool = False, caches: bool = True) -> Node:
     """Return the tree with a row for each term of a cost, in place of its tensors.
 
     So loops, guards and routed experts of costs are added up like those of parameters.
@@ -235,6 +235,6 @@ def priced(node: Node, checkpointing: bool = False, caches: bool = True) -> Node
         if caches or name != "cache_elements"
         for number, (label, sizes) in enumerate(own_terms(name, node, checkpointing))  # labels may repeat
     ]
-    children = inside(node, "activation_bytes", checkpointing).items()
-    other.children = {name: priced(child, checkpointing, caches) for name, child in children}
+    children = counted_children(node, "activation_bytes", checkpointing).items()
+    other.children = {name: with_cost_rows(child, checkpointing, caches) for name, child in children}
     return other

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from archspec.arguments import checked, described
+from archspec.arguments import check_arguments, describe_value
 from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations, loss_saved
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.reports import stated
-from archspec.symbolic.builder import SymbolicBuilder, priced
+from archspec.reports import assignments
+from archspec.symbolic.builder import SymbolicBuilder, with_cost_rows
 from archspec.symbolic.counts import Loops
-from archspec.symbolic.fields import exactly
+from archspec.symbolic.fields import exact_number
 from archspec.symbolic.polynomials import MAX_WORK
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.symbolic.validity.checks import Validity, validity
@@ -59,7 +59,7 @@ class ClosedForm:
         self.call, self.scope, notes = call, builder.scope, builder.notes
         self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
         self.model_type, self.quantity_name, self.scale = self.scope.spec.model_type, quantity, 1
-        self.expr = self.plain(sympy.expand(sympy.Add(*map(FORMULAS[quantity].term, tensors))))
+        self.expr = self.without_assumptions(sympy.expand(sympy.Add(*map(FORMULAS[quantity].term, tensors))))
         self.replacements: dict[Any, Any] = {}
         self.stated: list[str] = []
         entering = {symbol.name for symbol in self.expr.free_symbols}
@@ -71,13 +71,13 @@ class ClosedForm:
         self._relied_on = notes, builder.config, builder.flags
         known = entering | self.pinned
         self.absent = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
-        self.assumptions = stated(self.flags)
+        self.assumptions = assignments(self.flags)
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
         if isinstance(call, Step) and not call.loss:
             self.assumptions.append("a step without its loss, which is not validated")
 
     @classmethod
-    def of(
+    def derive(
         cls, scope: Scope, architecture: str, quantity: str = "params", call: Call | Step | None = None
     ) -> Self:
         """Return the closed form of a quantity, checked against the exact count of the same config.
@@ -91,7 +91,7 @@ class ClosedForm:
             raise FormulaError(f"unknown quantity {quantity!r}", help=f"choose {', '.join(FORMULAS)}")
         if quantity in COSTS and call is None:
             raise FormulaError(f"{quantity} is a cost of a call", help="give the lengths of the call")
-        wanted = exact(scope, architecture, quantity, call)
+        wanted = exact_count(scope, architecture, quantity, call)
         # int() of a float gets a symbol if its decimal value rounds differently; layers with single ties are
         # unrolled
         for unroll, opaque in product((False, True), repeat=2):
@@ -101,12 +101,12 @@ class ClosedForm:
             except Loops:
                 continue
             found = cls(architecture, quantity, rows, builder, call)
-            if found.substituted(found.symbols) == wanted:
+            if found.value_at(found.symbols) == wanted:
                 return found
         raise FormulaError(f"{architecture}: the closed form does not give the exact {quantity}, {wanted:,}")
 
     @staticmethod
-    def plain(expr: Any) -> Any:
+    def without_assumptions(expr: Any) -> Any:
         """Return the expression over symbols without assumptions, as a user writes them."""
         return sympy.sympify(expr).xreplace(
             {symbol: sympy.Symbol(symbol.name) for symbol in sympy.sympify(expr).free_symbols}
@@ -115,35 +115,35 @@ class ClosedForm:
     @cached_property
     def validity(self) -> Validity:
         """Every condition that the formula relies on, before replacements."""
-        with self._relied_on[0].space.allowance(MAX_WORK):
+        with self._relied_on[0].space.allow_terms(MAX_WORK):
             return validity(*self._relied_on)
 
     @property
-    def unused(self) -> tuple[str, ...]:
+    def unused_fields(self) -> tuple[str, ...]:
         """The numeric fields that do not change the quantity, by counts at other values.
 
         Other fields that are not in the formula may decide which layers differ.
         """
-        counted = exact(self.scope, self.architecture, self.quantity, self.call)
+        counted = exact_count(self.scope, self.architecture, self.quantity, self.call)
         return tuple(name for name in self.absent if {*self._at_others(name)} <= {counted})
 
     def _at_others(self, name: str) -> Iterator[int]:
-        for value in others(self.scope.get(name)):
+        for value in other_values(self.scope.get(name)):
             try:
                 scope = Scope(self.scope.spec, {**self.scope.raw, name: value}, self.scope.origin)
                 scope.validate()
-                yield exact(scope, self.architecture, self.quantity, self.call)
+                yield exact_count(scope, self.architecture, self.quantity, self.call)
             except ArchspecError:
                 continue
 
     def evaluate(self) -> int:
-        return self.substituted(self.symbols)
+        return self.value_at(self.symbols)
 
-    def replaced(self, replacement: dict[Any, Any], stated: Iterable[str]) -> Self:
+    def replace(self, replacement: dict[Any, Any], stated: Iterable[str]) -> Self:
         """Return the formula with symbols replaced, all at once; ``stated`` are the texts."""
         other, stated = copy.copy(self), list(stated)
         other.expr = sympy.expand(self.expr.xreplace(replacement))
-        other.replacements = self.composed(replacement)
+        other.replacements = self.compose_replacements(replacement)
         other.stated, other.assumptions = [*self.stated, *stated], [*self.assumptions, *stated]
         left = {symbol.name for symbol in other.expr.free_symbols}
         values = {**self.symbols, **self.config_values}
@@ -151,12 +151,12 @@ class ClosedForm:
         other.absent = tuple(name for name in self.absent if name not in left)
         return other
 
-    @checked
-    def composed(self, replacement: dict[Any, Any]) -> dict[Any, Any]:
+    @check_arguments
+    def compose_replacements(self, replacement: dict[Any, Any]) -> dict[Any, Any]:
         """Return all replacements, if symbols of the result are replaced."""
         return {**replacement, **{old: new.xreplace(replacement) for old, new in self.replacements.items()}}
 
-    @checked
+    @check_arguments
     def in_bytes(self, dtype: str) -> Self:
         """Return the formula times the bytes of one element.
 
@@ -176,31 +176,31 @@ class ClosedForm:
             raise FormulaError(
                 message, help="get its bytes at numbers: model.forward(...).cache_bytes(dtype)"
             )
-        return self.scaled(dtype_bytes(dtype), f"bytes of the {self.quantity} in {dtype}")
+        return self.multiply(dtype_bytes(dtype), f"bytes of the {self.quantity} in {dtype}")
 
-    @checked
-    def scaled(self, times: int, name: str) -> Self:
+    @check_arguments
+    def multiply(self, times: int, name: str) -> Self:
         """Return a multiple of the formula under another name."""
         other = copy.copy(self)
         other.scale, other.quantity_name = self.scale * times, name
         other.expr = sympy.expand(self.expr * times)
         return other
 
-    @checked
+    @check_arguments
     def number(self, expr: sympy.Expr | float) -> Any:
         """Return the exact value of any expression of the formula's symbols at the config."""
-        table = {sympy.Symbol(name): exactly(value) for name, value in self.symbols.items()}
-        return _summed(sympy.sympify(expr).xreplace(table))
+        table = {sympy.Symbol(name): exact_number(value) for name, value in self.symbols.items()}
+        return _write_out_sums(sympy.sympify(expr).xreplace(table))
 
-    @checked
-    def substituted(self, values: dict[str, int | float]) -> int:
+    @check_arguments
+    def value_at(self, values: dict[str, int | float]) -> int:
         """Return the value at values of the symbols. Errors: :class:`FormulaError` if not an integer."""
         for name, value in values.items():
             endless = isinstance(value, float) and not isfinite(value)
             if endless or isinstance(value, bool) or not isinstance(value, Real):
-                raise FormulaError(f"{name}: {described(value)} is not a number", help=f"write {name}=2")
-        exact = {sympy.Symbol(name): exactly(value) for name, value in values.items()}
-        number = _summed(self.expr.xreplace(exact))
+                raise FormulaError(f"{name}: {describe_value(value)} is not a number", help=f"write {name}=2")
+        exact = {sympy.Symbol(name): exact_number(value) for name, value in values.items()}
+        number = _write_out_sums(self.expr.xreplace(exact))
         if not number.is_Integer:
             raise FormulaError(f"the formula gives {number}, which is not a count: a size is out of range")
         return int(number)
@@ -218,12 +218,12 @@ def _rows(builder: SymbolicBuilder, architecture: str, call: Call | Step | None)
         saved = loss_saved(builder, tree, call.loss)
         tree = tree.copy()
         tree.saves = [*tree.saves, saved]
-    rows = symbolic_tensors(priced(tree, checkpointing), builder)
+    rows = symbolic_tensors(with_cost_rows(tree, checkpointing), builder)
     builder.check_past(rows)
     return rows
 
 
-def others(value: Any, choices: Iterable[str] = ()) -> list[Any]:
+def other_values(value: Any, choices: Iterable[str] = ()) -> list[Any]:
     """Return other values of a field, to test if it changes a count; some may be invalid.
 
     ``choices`` are the texts that its spec distinguishes. A number's own value is included: some fields are
@@ -241,7 +241,7 @@ def others(value: Any, choices: Iterable[str] = ()) -> list[Any]:
     return [*choices, *([] if isinstance(value, str) else [1, True, [0]])]
 
 
-def exact(scope: Scope, architecture: str, quantity: str, call: Call | Step | None) -> int:
+def exact_count(scope: Scope, architecture: str, quantity: str, call: Call | Step | None) -> int:
     """Return the exact count of a quantity; for a cost, that of the call."""
     if call is None:
         return quantities_of(tensors(tree_of(scope, architecture)))[quantity]
@@ -251,7 +251,7 @@ def exact(scope: Scope, architecture: str, quantity: str, call: Call | Step | No
     return found.cache_elements() if quantity == "cache_elements" else int(getattr(found, quantity))
 
 
-def _summed(number: Any) -> Any:
+def _write_out_sums(number: Any) -> Any:
     """A number with its sums over layers written out, if SymPy knows no closed form of them."""
 
     def terms(function: Any, *limits: Any) -> Any:
@@ -259,7 +259,7 @@ def _summed(number: Any) -> Any:
         if len(limits) > 1 or not (first.is_Integer and last.is_Integer):
             return sympy.Sum(function, *limits)
         turns = range(int(first), int(last) + 1)
-        return sympy.Add(*(_summed(function.subs(index, value)) for value in turns))
+        return sympy.Add(*(_write_out_sums(function.subs(index, value)) for value in turns))
 
     return number.replace(sympy.Sum, terms) if number.has(sympy.Sum) else number
 

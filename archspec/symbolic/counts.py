@@ -13,7 +13,7 @@ from archspec.symbolic.expressions import Poly, TooLarge
 from archspec.symbolic.path_conditions import Number
 from archspec.tables.quantities import QUANTITIES
 from archspec.tree.node import Node, Routed
-from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, joined, quantities_of, tensors
+from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, join_path, quantities_of, tensors
 
 
 class Loops(Exception):
@@ -45,13 +45,13 @@ class TensorPath(NamedTuple):
     owner: str = ""
     lists: tuple[str, ...] = ()
 
-    def inside(self, name: str, turn: Turn | None = None) -> TensorPath:
-        inner = TensorPath(joined(self.name, name), joined(self.template, name), *self[2:])
+    def child(self, name: str, turn: Turn | None = None) -> TensorPath:
+        inner = TensorPath(join_path(self.name, name), join_path(self.template, name), *self[2:])
         if turn is None:
             return inner
         if turn.loop is None:
             return inner._replace(times=(*self.times, turn.times), lists=(*self.lists, self.name))
-        template = joined(self.template, f"{{{turn.variable}}}")
+        template = join_path(self.template, f"{{{turn.variable}}}")
         return inner._replace(template=template, turns=(*self.turns, turn))
 
 
@@ -64,17 +64,17 @@ def tensor_paths(root: Node) -> list[TensorPath]:
             owner = node.cls if node.module is not None else here.owner
             guards, routed = here.guards | node.guards, node.routed or here.routed
             here = here._replace(guards=guards, routed=routed, owner=owner)
-        found.extend(here.inside(leaf.name) for leaf in node.tensors)
+        found.extend(here.child(leaf.name) for leaf in node.tensors)
         for own in (True, False):
             for name, child in node.children.items():
                 if (child.cls in ("Parameter", "Buffer")) == own:
-                    visit(child, here.inside(name, child.turn))
+                    visit(child, here.child(name, child.turn))
 
     visit(root, TensorPath())
     return found
 
 
-def repeated(node: Node, turn: Turn) -> Node:
+def repeat(node: Node, turn: Turn) -> Node:
     """Return a module as one iteration of a loop, or as all of them."""
     node = node.copy()
     node.turn = turn if node.turn is None else turn._replace(times=node.turn.times * turn.times)
@@ -91,15 +91,15 @@ def kinds(modules: list[Node | None], length: Number) -> list[Node]:
     rest: Any = length
     largest = max(places, key=lambda kind: len(places[kind]))
     for kind, listed in sorted(places.items(), key=lambda pair: pair[0] == largest):
-        count = rest if kind == largest else below(listed, len(modules), length, exact=len(places) <= 3)
+        count = rest if kind == largest else count_below(listed, len(modules), length, exact=len(places) <= 3)
         rest = rest - count
         module = modules[listed[0]]
         if module is not None and (isinstance(count, Number) or count):
-            found.append(repeated(module, Turn("", None, 0, count)))
+            found.append(repeat(module, Turn("", None, 0, count)))
     return found
 
 
-def below(places: list[int], size: int, length: Number, exact: bool) -> Any:
+def count_below(places: list[int], size: int, length: Number, exact: bool) -> Any:
     """Return how many of some places are below the length, which is at most `size`.
 
     For consecutive or evenly spaced places it is an expression of the length. With `exact` the path records
@@ -114,7 +114,7 @@ def below(places: list[int], size: int, length: Number, exact: bool) -> Any:
     if len(steps) == 1 and first < (step := steps.pop()) and last + step >= size:
         return (length - first + step - 1) // step
     assert isinstance(length.expr, Poly)  # of a range
-    expr = length.path.space.below(places, length.expr)
+    expr = length.path.space.count_below(places, length.expr)
     return length.path.number(expr, bisect_left(places, length.value))
 
 
@@ -196,12 +196,12 @@ def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
 
 def _tied_paths(node: Node, prefix: str) -> Iterator[str]:
     for target, source, _ in node.ties:
-        yield from (joined(prefix, end) for end in (target, source))
+        yield from (join_path(prefix, end) for end in (target, source))
     if node.module is not None:
         for tie in node.module.ties:  # also ties that do not hold
-            yield from (joined(prefix, end) for end in (tie.target, tie.source))
+            yield from (join_path(prefix, end) for end in (tie.target, tie.source))
     for name, child in node.children.items():
-        yield from _tied_paths(child, joined(prefix, name))
+        yield from _tied_paths(child, join_path(prefix, name))
 
 
 def _overlaps(end: str, holder: str) -> bool:

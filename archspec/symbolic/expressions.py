@@ -82,10 +82,10 @@ class Condition(NamedTuple):
     def axes(self) -> frozenset[Any]:
         return frozenset(self.left.axes if self.right is None else self.left.axes | self.right.axes)
 
-    def flipped(self) -> Condition:
+    def negate(self) -> Condition:
         return self._replace(holds=not self.holds)
 
-    def met(self, atoms: Sequence[Atom], known: Mapping[Any, Any]) -> bool:
+    def is_met(self, atoms: Sequence[Atom], known: Mapping[Any, Any]) -> bool:
         """Return True if the comparison has the same outcome at other values of the axes."""
         left = value_at(atoms, self.left, known)
         right = 0 if self.right is None else value_at(atoms, self.right, known)
@@ -99,7 +99,7 @@ class Lookup(NamedTuple):
     place: Poly
     found: Any
 
-    def met(self, atoms: Sequence[Atom], known: Mapping[Any, Any]) -> bool:
+    def is_met(self, atoms: Sequence[Atom], known: Mapping[Any, Any]) -> bool:
         """Return True if the index leads to the same item at other values of the axes."""
         item = self.items[value_at(atoms, self.place, known)]
         if type(item) in _PLAIN and type(item) is type(self.found):

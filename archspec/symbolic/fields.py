@@ -49,13 +49,13 @@ _FORMS: dict[str, Callable[..., Any]] = {
     "floor": sympy.floor,
     "ceil": sympy.ceiling,
     "int": lambda whole: whole,
-    "float": lambda value, sign: exactly(value),
+    "float": lambda value, sign: exact_number(value),
     "index": lambda symbol: symbol,
     "test": lambda relation, *sides: _one_or_zero(relation.op, sides),
 }
 
 
-def exactly(value: int | float) -> Any:
+def exact_number(value: int | float) -> Any:
     """Return a number in SymPy: of a float, the decimal number that it is written as."""
     return sympy.Rational(repr(value)) if isinstance(value, float) else sympy.Integer(value)
 
@@ -77,7 +77,7 @@ class Relation(NamedTuple):
     given: tuple[str, ...] = ()
 
     @property
-    def compares(self) -> bool:
+    def is_comparison(self) -> bool:
         return bool(self.op) and not self.given
 
     @property
@@ -88,7 +88,7 @@ class Relation(NamedTuple):
         return frozenset[Any]().union(*(side.axes for side in self.sides))
 
     @property
-    def indexed(self) -> bool:
+    def has_index(self) -> bool:
         return has_index(self.axes)
 
 

@@ -11,17 +11,17 @@ from archspec.language.domain import SEQUENCES, Comprehension, Exact, Walk
 from archspec.language.expression import SEEN, Locals
 from archspec.language.operations import BINARY, COMPARE
 from archspec.language.operations import FUNCTIONS as PLAIN
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.counts import Turn, key, repeated
+from archspec.symbolic.counts import Turn, key, repeat
 from archspec.symbolic.expressions import Lookup, Poly
 from archspec.symbolic.fields import FUNCTIONS, Relation, function, in_turn
 from archspec.symbolic.loops import Derived, Guard, Iteration, LayerText, Loop
 from archspec.symbolic.path_conditions import (
     Number,
     SymRange,
-    bare,
-    fixed,
+    concrete_values,
+    fix_value,
     guards_of,
     numbers_in,
     symbolic_function,
@@ -39,18 +39,18 @@ class Formal(Exact):
         self.notes, self.path, self.space = notes, notes.path, notes.space
         self.opaque_floats, self.unroll = opaque_floats, unroll
 
-    def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
-        self.tested(value, node, at)
+    def is_true(self, value: Any, node: ast.expr, at: Walk) -> bool:
+        self.record_test(value, node, at)
         return bool(value)
 
-    def tested(self, value: Any, node: ast.expr, at: Walk) -> frozenset[Guard]:
+    def record_test(self, value: Any, node: ast.expr, at: Walk) -> frozenset[Guard]:
         """Record the outcome of a test; return the guards that it may be."""
         if isinstance(value, Number):
-            return self.notes.tested(text_of(at.meaning(node)), bool(value), self.notes.relation(value))
+            return self.notes.record_test(text_of(at.meaning(node)), bool(value), self.notes.relation(value))
         if not self.notes.open:
             return frozenset()
-        text, holds = _positive(node, at)
-        return self.notes.tested(text, bool(value) == holds)
+        text, holds = _strip_not(node, at)
+        return self.notes.record_test(text, bool(value) == holds)
 
     def junction(self, every: bool, parts: Iterator[tuple[Any, ast.expr]], at: Walk) -> Any:
         """Return the value of `and` or `or`; that `a` in `a or b` is not 0 is not a condition."""
@@ -58,23 +58,23 @@ class Formal(Exact):
         tests: list[Number] = []
         others: list[str] = []
         for value, node in parts:
-            if every or isinstance(here(value), bool) or not value:
-                self.truth(value, node, at)
+            if every or isinstance(concrete_value(value), bool) or not value:
+                self.is_true(value, node, at)
             if isinstance(value, Number) and isinstance(value.value, bool):
                 tests.append(value)
             else:
-                others.append(_positive(node, at)[0])
+                others.append(_strip_not(node, at)[0])
             if bool(value) != every:
                 break
-        if not tests or not isinstance(here(value), bool):
+        if not tests or not isinstance(concrete_value(value), bool):
             return value
-        return self.notes.joined(tests, others, bool(value))
+        return self.notes.join_tests(tests, others, bool(value))
 
     def chain(self, parts: Iterator[tuple[Any, ast.Compare]], at: Walk) -> Any:
         return self.junction(True, parts, at)
 
     def choice(self, test: Any, node: ast.IfExp, local: Locals, at: Walk) -> Any:
-        new = self.tested(test, node.test, at)
+        new = self.record_test(test, node.test, at)
         depth = len(self.notes.guards)
         self.notes.guards += new
         try:
@@ -85,10 +85,14 @@ class Formal(Exact):
             for guard in new:
                 guard.loop.chose.add(guard.text)
         expr = None if isinstance(value, bool) else self.path.expr_of(value)
-        return Number(self.path, expr, here(value), new | guards_of([value])) if new and expr else value
+        return (
+            Number(self.path, expr, concrete_value(value), new | guards_of([value]))
+            if new and expr
+            else value
+        )
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
-        left, right = self.plain(left), self.plain(right)
+        left, right = self.to_list(left), self.to_list(right)
         outcome = super().compare(op, left, right, node, at)
         if isinstance(left, LayerText):
             return self.notes.test(Relation("", (left.index,)), bool(outcome))
@@ -101,21 +105,21 @@ class Formal(Exact):
             relation = Relation(_SIGNS[type(op)], (one, other))
         else:
             relation = Relation("", tuple(number.expr for number in found))
-        if relation.indexed:
+        if relation.has_index:
             return self.notes.test(relation, bool(outcome))
-        self.notes.tested(text_of(at.meaning(node)), bool(outcome), relation)
+        self.notes.record_test(text_of(at.meaning(node)), bool(outcome), relation)
         return outcome
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
-        value = self.plain(value)
+        value = self.to_list(value)
         if isinstance(value, list) and isinstance(index, Number) and isinstance(index.expr, Poly):
             self.notes.fix(index.expr)
             if not any(loop.symbol in index.expr.axes for loop in self.notes.open):
-                self.path.compare("==", index.expr, self.space.constant(here(index)), True)
-            found = super().item(value, here(index), node, at)
-            self.notes.distinguish(Lookup(value, index.expr, found), index.expr.axes)
+                self.path.compare("==", index.expr, self.space.constant(concrete_value(index)), True)
+            found = super().item(value, concrete_value(index), node, at)
+            self.notes.add_decision(Lookup(value, index.expr, found), index.expr.axes)
         else:
-            found = super().item(value, fixed(index), node, at)
+            found = super().item(value, fix_value(index), node, at)
         if not isinstance(value, Derived) or not isinstance(index, Number):
             return found
         if isinstance(found, bool):
@@ -126,20 +130,20 @@ class Formal(Exact):
         return found
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Any:
-        return super().iterate(self.plain(value), node, at)
+        return super().iterate(self.to_list(value), node, at)
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
         if function is BINARY[ast.Mult] and any(isinstance(part, SEQUENCES) for part in arguments):
-            arguments = [fixed(part) for part in arguments]  # the length of a list
-        return super().apply(function, [self.plain(part) for part in arguments], node, at)
+            arguments = [fix_value(part) for part in arguments]  # the length of a list
+        return super().apply(function, [self.to_list(part) for part in arguments], node, at)
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         if not isinstance(value, dict):
-            arguments = [fixed(argument) for argument in arguments]
-        return super().method(self.plain(value), name, arguments, node, at)
+            arguments = [fix_value(argument) for argument in arguments]
+        return super().method(self.to_list(value), name, arguments, node, at)
 
-    def plain(self, value: Any) -> Any:
-        return value.plain() if isinstance(value, SymRange) else value
+    def to_list(self, value: Any) -> Any:
+        return value.fix() if isinstance(value, SymRange) else value
 
     def known_by(self, value: Any) -> Any:
         return key(value) if isinstance(value, Number) else super().known_by(value)
@@ -148,16 +152,16 @@ class Formal(Exact):
         found = numbers_in(arguments)
         if name in ("sorted", "set"):
             for number in found:
-                number.fixed()
+                number.fix()
         if name == "range" and found and len(arguments) < 3:
-            at.guarded(range, map(here, arguments), node)
+            at.apply_function(range, map(concrete_value, arguments), node)
             return SymRange(*arguments) if len(arguments) == 2 else SymRange(0, arguments[0])
         if name == "len" and isinstance(arguments[0], SymRange):
             return arguments[0].length
         if found and name in (*FUNCTIONS, "int", "round", "log"):
             return self._number(name, arguments, found, node, at)
         if name == "range":
-            arguments = [fixed(argument) for argument in arguments]
+            arguments = [fix_value(argument) for argument in arguments]
         number = symbolic_function(name, arguments)
         return super().function(name, arguments, node, at) if number is None else number
 
@@ -166,57 +170,63 @@ class Formal(Exact):
         flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
         pairs = [(part, expr) for part in flat if (expr := self.path.expr_of(part)) is not None]
         first, exprs = pairs[0][1], tuple(expr for _, expr in pairs)
-        value = at.guarded(PLAIN[name], [bare(argument) for argument in arguments], node)
+        value = at.apply_function(PLAIN[name], [concrete_values(argument) for argument in arguments], node)
         if name == "int":
             if isinstance(first, Poly):
                 return flat[0]
-            positive = bool(here(flat[0]) >= 0)
+            positive = bool(concrete_value(flat[0]) >= 0)
             if first.low < 0:  # int() rounds towards zero
                 self.path.compare("<", first, self.space.literal(0.0), not positive)
                 self.notes.note(f"{ast.unparse(node.args[0])} >= 0", positive)
             if positive and not self.opaque_floats:
-                return Number(self.path, self.space.whole("trunc", first), value, guards_of(found))
+                return Number(self.path, self.space.round_to_int("trunc", first), value, guards_of(found))
         elif name in FUNCTIONS and len(pairs) == len(flat):
             return Number(self.path, function(self.space, name, exprs), value, guards_of(found))
-        return Number(self.path, self.notes.opaque(name, pairs, value).expr, value, guards_of(found))
+        return Number(self.path, self.notes.new_symbol(name, pairs, value).expr, value, guards_of(found))
 
-    def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
+    def evaluate_list(self, node: Comprehension, local: Locals, at: Walk) -> Any:
         first = node.generators[0]
         if len(node.generators) > 1 or first.ifs:
-            return super().listed(node, local, at)
+            return super().evaluate_list(node, local, at)
         source = at.visit(first.iter, local)
         for end in numbers_in(source if isinstance(source, SymRange) else []):
             if (
                 same := self.path.condition("==", end.expr, self.space.constant(end.value), True)
             ) is not None:
-                self.notes.distinguish(same, end.expr.axes)
-        plain = range(here(source.start), here(source.stop)) if isinstance(source, SymRange) else source
+                self.notes.add_decision(same, end.expr.axes)
+        plain = (
+            range(concrete_value(source.start), concrete_value(source.stop))
+            if isinstance(source, SymRange)
+            else source
+        )
         items = self.iterate(plain, first.iter, at)
         items = items if isinstance(items, range) and items.step == 1 else list(items)
         own = (items.start, items.stop) if isinstance(items, range) else (0, len(items))
         ends = source if isinstance(source, SymRange) else SymRange(*own)
         variable = first.target.id if isinstance(first.target, ast.Name) else "i"
         loop = Loop(self.space, variable, ends, len(items))
-        if not items and loop.free:
+        if not items and loop.has_free_length:
             self.notes.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula
             self.notes.check("<=", loop.stop, loop.first)
         if at.has_equal_turns(node) and not self.unroll:
             at.spend(len(items) // 8, node)
-            return self._shared(at.visit(node.elt, local), loop, ends) if items else []
+            return self._share_iterations(at.visit(node.elt, local), loop, ends) if items else []
         self.notes.loops.append(loop)
         self.notes.open.append(loop)
         variable = ast.unparse(first.target)
         try:
             return [
-                self._outside(self._turn(item, items, loop, node, local, at), loop, variable)
+                self._leave_loop(self._evaluate_turn(item, items, loop, node, local, at), loop, variable)
                 for item in items
             ]
         finally:
             self.notes.open.pop()
 
-    def _turn(self, item: Any, items: Any, loop: Loop, node: Comprehension, local: Locals, at: Walk) -> Any:
+    def _evaluate_turn(
+        self, item: Any, items: Any, loop: Loop, node: Comprehension, local: Locals, at: Walk
+    ) -> Any:
         """Evaluate an iteration, unless everything is decided as in an earlier one."""
-        known = self.notes.earlier(loop)
+        known = self.notes.find_earlier(loop)
         places = {other.symbol: other.index for other in self.notes.open}
         places[loop.symbol] += 1
         if known is not None:
@@ -229,7 +239,7 @@ class Formal(Exact):
         if isinstance(items, range):
             item = Number(self.path, index, item)
         else:
-            self.notes.distinguish(Lookup(items, index, item), index.axes)  # its loop starts at 0
+            self.notes.add_decision(Lookup(items, index, item), index.axes)  # its loop starts at 0
         inner = dict(local)
         at.bind(node.generators[0].target, item, inner)
         value = at.visit(node.elt, inner)
@@ -238,9 +248,9 @@ class Formal(Exact):
             turn.value.append(value)
         return value
 
-    def _outside(self, value: Any, loop: Loop, variable: str) -> Any:
+    def _leave_loop(self, value: Any, loop: Loop, variable: str) -> Any:
         if isinstance(value, Node):
-            return repeated(value, Turn(variable, loop, loop.index - loop.start, 1))
+            return repeat(value, Turn(variable, loop, loop.index - loop.start, 1))
         if _is_counted(value):
             self.notes.fix_turns([loop])
         return self._without_index(value, loop)
@@ -256,23 +266,23 @@ class Formal(Exact):
         guards = frozenset(guard for guard in value.guards if guard.loop is not loop)
         return self.path.number(in_turn(self.space, value.expr, turn), value.value, guards)
 
-    def _shared(self, value: Any, loop: Loop, ends: SymRange) -> list[Any]:
+    def _share_iterations(self, value: Any, loop: Loop, ends: SymRange) -> list[Any]:
         """Return identical iterations: of modules, one that counts for all."""
         if isinstance(value, Node):
-            return [repeated(value, Turn(loop.variable, None, loop.length, ends.length))]
+            return [repeat(value, Turn(loop.variable, None, loop.length, ends.length))]
         if _is_counted(value):
             self.notes.fix_turns([loop])
         return [value] * loop.length
 
-    def mapped(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
+    def evaluate_dict(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
         first = node.generators[0]
         same = ast.copy_location(ast.GeneratorExp(node.value, node.generators), node)
-        found = self.listed(same, local, at) if not self.unroll and at.has_equal_turns(same) else []
+        found = self.evaluate_list(same, local, at) if not self.unroll and at.has_equal_turns(same) else []
         if not found or not isinstance(found[0], Node):
-            return super().mapped(node, local, at)
+            return super().evaluate_dict(node, local, at)
         inner = dict(local)
         source = at.visit(first.iter, local)
-        items = source if not isinstance(source, SymRange) else [here(source.start)]
+        items = source if not isinstance(source, SymRange) else [concrete_value(source.start)]
         at.bind(first.target, next(iter(items)), inner)
         return {at.key(node.key, inner): found[0]}
 
@@ -283,7 +293,7 @@ def text_of(node: ast.expr) -> str:
     return ast.unparse(node)
 
 
-def _positive(node: ast.expr, at: Walk) -> tuple[str, bool]:
+def _strip_not(node: ast.expr, at: Walk) -> tuple[str, bool]:
     """Return the text of a test without its `not`s, and False if they negate it."""
     holds, node = True, at.meaning(node)
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.symbolic.expressions import Condition, Lookup
 from archspec.symbolic.fields import Relation, sympy_form
 from archspec.symbolic.path_conditions import Number, SymRange
@@ -53,7 +53,7 @@ class Loop:
         self.first, self.stop = (
             sympy_form(space, end.expr) if isinstance(end, Number) else sympy.Integer(end) for end in ends
         )
-        self.start: int = here(ends.start)
+        self.start: int = concrete_value(ends.start)
         self.history: list[Iteration] = []
         self.decisive: set[str] = set()  # the texts of tests that distinguish iterations
         self.chose: set[str] = set()  # of tests that chose a text, by which anything may be looked up
@@ -68,12 +68,12 @@ class Loop:
         return self.start + len(self.history) - 1
 
     @property
-    def turns(self) -> Any:
+    def length_expr(self) -> Any:
         return self.stop - self.first
 
     @property
-    def free(self) -> bool:
-        return bool(self.turns.free_symbols)
+    def has_free_length(self) -> bool:
+        return bool(self.length_expr.free_symbols)
 
     @cached_property
     def tests(self) -> dict[str, set[tuple[int, Test]]]:
@@ -101,7 +101,7 @@ class Loop:
         turns: dict[tuple[Any, int], set[Any]] = {}
         for place, test in self.tests[text]:
             outcomes = turns.setdefault((test.branch, place), set())
-            if test.relation is None or not test.relation.indexed:
+            if test.relation is None or not test.relation.has_index:
                 outcomes.add((test.holds, test.relation))
         first: dict[Any, set[Any]] = {}
         return any(first.setdefault(branch, found) != found for (branch, _), found in turns.items())
@@ -110,7 +110,7 @@ class Loop:
         """Return True if a test may distinguish iterations: it did so, or it is one of the index."""
         if not self.depends(text):
             return False
-        return len(self.outcomes(text)) == 2 or any(relation.indexed for relation in self.relations(text))
+        return len(self.outcomes(text)) == 2 or any(relation.has_index for relation in self.relations(text))
 
     def relation(self, text: str) -> tuple[str, Any, Any] | None:
         """Return the comparison and its sides, if a test is the same one in all iterations."""

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.symbolic.expressions import PYTHON, ROUNDING, Condition, Poly, Real, TooLarge
 from archspec.symbolic.polynomials import Space
 
@@ -31,11 +31,11 @@ class Path:
     ) -> None:
         self.space, self.divides = space, divide
         self.conditions: dict[Condition, None] = {}
-        self.record = record or self.keep
+        self.record = record or self.add_condition
         self.pin = pin or self.fix
         self.turns: list[tuple[Any, int]] = []  # of open loops: the stop, and the index, which is below it
 
-    def keep(self, condition: Condition) -> None:
+    def add_condition(self, condition: Condition) -> None:
         self.conditions[condition] = None
 
     def number(self, expr: Poly | Real, value: Any, guards: frozenset[Any] = NONE) -> Any:
@@ -64,7 +64,7 @@ class Path:
         if isinstance(left, Poly) and isinstance(right, Poly):
             left = self.space.subtract(left, right)
         else:
-            left, other = self.space.reals(left, right)
+            left, other = self.space.to_reals(left, right)
         low, high = (0, 0) if other is None else (other.low, other.high)
         if left is other:
             return None
@@ -101,11 +101,11 @@ def _comparison(op: str, turned: bool = False, negated: bool = False) -> Callabl
 
 
 def _of_value(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda self: function(self.fixed())
+    return lambda self: function(self.fix())
 
 
-def _rounded(way: str) -> Callable[[Any], Any]:
-    return lambda self: self.whole(way)
+def _round_method(way: str) -> Callable[[Any], Any]:
+    return lambda self: self.round_to_int(way)
 
 
 class Number:
@@ -126,7 +126,7 @@ class Number:
     __eq__, __ne__ = _comparison("=="), _comparison("==", negated=True)
     __lt__, __ge__ = _comparison("<"), _comparison("<", negated=True)
     __gt__, __le__ = _comparison("<", turned=True), _comparison("<", turned=True, negated=True)
-    __trunc__, __floor__, __ceil__ = _rounded("trunc"), _rounded("floor"), _rounded("ceil")
+    __trunc__, __floor__, __ceil__ = _round_method("trunc"), _round_method("floor"), _round_method("ceil")
     __int__, __float__, __index__ = _of_value(int), _of_value(float), _of_value(operator.index)
     __hash__, __str__ = _of_value(hash), _of_value(str)
 
@@ -143,7 +143,7 @@ class Number:
         return bool(self != 0)
 
     def __round__(self, digits: Any = None) -> Any:
-        return self.whole("round") if digits is None else round(self.fixed(), digits)
+        return self.round_to_int("round") if digits is None else round(self.fix(), digits)
 
     def __format__(self, form: str) -> str:
         return format(self.value, form)  # only in messages: names are made with str()
@@ -152,7 +152,7 @@ class Number:
         return repr(self.value)  # messages show the value
 
     def operate(self, op: str, left: Any, right: Any) -> Any:
-        path, first, second = self.path, here(left), here(right)
+        path, first, second = self.path, concrete_value(left), concrete_value(right)
         dividend, divisor = path.expr_of(left), path.expr_of(right)
         if dividend is not None and divisor is not None:
             if op in ("/", "//", "%"):
@@ -167,11 +167,11 @@ class Number:
                 pass
         elif not all(isinstance(side, Number | list | tuple | str | int | float) for side in (left, right)):
             return NotImplemented
-        return PYTHON[op](fixed(left), fixed(right))
+        return PYTHON[op](fix_value(left), fix_value(right))
 
     def compare(self, op: str, left: Any, right: Any) -> Any:
         """Return the outcome of `==` or `<`, and record it."""
-        first, second = here(left), here(right)
+        first, second = concrete_value(left), concrete_value(right)
         if not (isinstance(first, int | float) and isinstance(second, int | float)):
             return NotImplemented
         holds = first < second if op == "<" else first == second
@@ -181,41 +181,41 @@ class Number:
                 raise TooLarge("an infinite float")
             self.path.compare(op, one, other, holds)
         except TooLarge:
-            fixed(left), fixed(right)
+            fix_value(left), fix_value(right)
         return holds
 
     @property
-    def decided(self) -> Any:
+    def decision_value(self) -> Any:
         """The number that torch's layers decide on: this one, so that the path records the decisions."""
         return self
 
-    def fixed(self) -> Any:
+    def fix(self) -> Any:
         """Return the plain value; what follows holds only for it."""
         self.path.pin(self)
         return self.value
 
-    def whole(self, rounding: str) -> Any:
+    def round_to_int(self, rounding: str) -> Any:
         """Return the number rounded to an int in one of the ways of :data:`ROUNDING`."""
         if isinstance(self.expr, Poly):
             return self
         try:
-            rounded = self.path.space.whole(rounding, self.expr)
+            rounded = self.path.space.round_to_int(rounding, self.expr)
         except TooLarge:
-            return ROUNDING[rounding](self.fixed())
+            return ROUNDING[rounding](self.fix())
         return self.path.number(rounded, ROUNDING[rounding](self.value), self.guards)
 
-    def real(self) -> Any:
+    def to_real(self) -> Any:
         if isinstance(self.expr, Real):
             return self
         try:
-            return Number(self.path, self.path.space.real(self.expr), float(self.value), self.guards)
+            return Number(self.path, self.path.space.to_real(self.expr), float(self.value), self.guards)
         except TooLarge:
-            return float(self.fixed())
+            return float(self.fix())
 
 
-def fixed(value: Any) -> Any:
+def fix_value(value: Any) -> Any:
     """Return the plain value of a number, and record its use; any other value unchanged."""
-    return value.fixed() if isinstance(value, Number) else value
+    return value.fix() if isinstance(value, Number) else value
 
 
 def numbers_in(value: Any) -> list[Number]:
@@ -225,11 +225,15 @@ def numbers_in(value: Any) -> list[Number]:
     return [n for item in value for n in numbers_in(item)] if isinstance(value, list | tuple) else []
 
 
-def bare(value: Any) -> Any:
+def concrete_values(value: Any) -> Any:
     """Return the plain value of a number, a list or a mapping, for types and messages."""
     if isinstance(value, dict):
-        return {key: bare(item) for key, item in value.items()}
-    return [bare(item) for item in value] if isinstance(value, list | tuple) else here(value)
+        return {key: concrete_values(item) for key, item in value.items()}
+    return (
+        [concrete_values(item) for item in value]
+        if isinstance(value, list | tuple)
+        else concrete_value(value)
+    )
 
 
 def guards_of(values: Any) -> frozenset[Any]:
@@ -242,15 +246,15 @@ def symbolic_function(name: str, arguments: list[Any]) -> Any:
     first: Any = arguments[0] if arguments else None
     if len(arguments) == 1 and isinstance(first, Number):
         if name in ("int", "float"):
-            return first.whole("trunc") if name == "int" else first.real()
+            return first.round_to_int("trunc") if name == "int" else first.to_real()
         return isinstance(first.value, int) if name == "is_int" else None
     if name not in ("min", "max"):
         return None
     listed = first if len(arguments) == 1 and isinstance(first, list) else arguments
     path = next((part.path for part in listed if isinstance(part, Number)), None)
-    if path is None or not all(type(here(part)) is int for part in listed):
+    if path is None or not all(type(concrete_value(part)) is int for part in listed):
         return None
-    value = {"min": min, "max": max}[name](map(here, listed))
+    value = {"min": min, "max": max}[name](map(concrete_value, listed))
     exprs = [expr for part in listed if isinstance(expr := path.expr_of(part), Poly)]
     return path.number(path.space.extreme(name, exprs), value)
 
@@ -261,8 +265,8 @@ class SymRange(NamedTuple):
     start: Any
     stop: Any
 
-    def plain(self) -> range:
-        return range(fixed(self.start), fixed(self.stop))
+    def fix(self) -> range:
+        return range(fix_value(self.start), fix_value(self.stop))
 
     @property
     def length(self) -> Any:

@@ -57,7 +57,7 @@ class Space:
             raise FormulaError(message, help="use archspec count, which needs no closed form")
 
     @contextmanager
-    def allowance(self, terms: int) -> Iterator[None]:
+    def allow_terms(self, terms: int) -> Iterator[None]:
         """Allow so many terms, which do not count for the formula."""
         assert self.limit is not None
         before, self._work = self._work, self.limit - terms
@@ -67,10 +67,10 @@ class Space:
             self._work = before
 
     def axis(self, number: int) -> Poly:
-        return self.poly({((number, 1),): 1})
+        return self.make_poly({((number, 1),): 1})
 
     def constant(self, value: int) -> Poly:
-        return self.poly({(): value})
+        return self.make_poly({(): value})
 
     def field(self, name: Any, whole: bool, low: int = 0) -> Poly | Real:
         if whole:
@@ -80,7 +80,7 @@ class Space:
     def literal(self, value: float) -> Real:
         return self.make_real("float", (value, math.copysign(1.0, value)), value, value)
 
-    def poly(self, terms: dict[Monomial, int]) -> Poly:
+    def make_poly(self, terms: dict[Monomial, int]) -> Poly:
         """Errors: :class:`TooLarge`, or :class:`FormulaError` for a sum that is too long to print."""
         key = tuple(sorted((monomial, c) for monomial, c in terms.items() if c))
         if (found := self._interned.get(key)) is not None:
@@ -130,14 +130,14 @@ class Space:
             if whole and (op != "**" or right.low >= 0):
                 self._results[key] = getattr(self, _WHOLE[op])(left, right)
             else:
-                self._results[key] = self.operate(op, *self.reals(left, right))
+                self._results[key] = self.operate(op, *self.to_reals(left, right))
         return self._results[key]
 
     def add(self, a: Poly, b: Poly, sign: int = 1) -> Poly:
         terms = dict(a.terms)
         for monomial, coefficient in b.terms:
             terms[monomial] = terms.get(monomial, 0) + sign * coefficient
-        return self.poly(terms)
+        return self.make_poly(terms)
 
     def subtract(self, a: Poly, b: Poly) -> Poly:
         return self.add(a, b, -1)
@@ -149,9 +149,9 @@ class Space:
         terms: dict[Monomial, int] = {}
         for one, c in a.terms:
             for other, k in b.terms:
-                monomial = _merged(one, other)
+                monomial = _merge(one, other)
                 terms[monomial] = terms.get(monomial, 0) + c * k
-        return self.poly(terms)
+        return self.make_poly(terms)
 
     def power(self, a: Poly, b: Poly) -> Poly:
         exponent, result = b.constant, self.constant(1)
@@ -166,20 +166,20 @@ class Space:
 
     def quotient(self, a: Poly, b: Poly) -> Poly | None:
         """Return a / b if it is a polynomial."""
-        divisor, by = max(b.terms, key=_leading)
+        divisor, by = max(b.terms, key=_leading_powers)
         found, rest = self.constant(0), a
         while rest.terms:
-            monomial, coefficient = max(rest.terms, key=_leading)
+            monomial, coefficient = max(rest.terms, key=_leading_powers)
             powers = dict(monomial)
             for atom, power in divisor:
                 powers[atom] = powers.get(atom, 0) - power
             if coefficient % by or any(power < 0 for power in powers.values()):
                 return None
-            term = self.poly({tuple((atom, p) for atom, p in powers.items() if p): coefficient // by})
+            term = self.make_poly({tuple((atom, p) for atom, p in powers.items() if p): coefficient // by})
             found, rest = self.add(found, term), self.subtract(rest, self.multiply(term, b))
         return found
 
-    def floordiv(self, a: Poly, b: Poly) -> Poly:
+    def floor_divide(self, a: Poly, b: Poly) -> Poly:
         if (exact := self.quotient(a, b)) is not None:
             return exact
         inner = ({1} if b.low <= 0 < b.high else set()) | ({-1} if b.low < 0 <= b.high else set())
@@ -206,7 +206,7 @@ class Space:
             ends = first.low, max(arg.high for arg in args)
         return self.atom(name, (first, *others), *ends) if others else first
 
-    def below(self, places: Sequence[int], poly: Poly) -> Poly:
+    def count_below(self, places: Sequence[int], poly: Poly) -> Poly:
         """Return how many of some ascending numbers are below a polynomial."""
         ends = bisect_left(places, poly.low), bisect_left(places, poly.high)
         return self.atom("below", (poly, tuple(places)), *ends)
@@ -217,7 +217,7 @@ class Space:
             self._interned[key] = Atom(len(self.atoms), op, args, low, high, _axes(op, args))
             self.atoms.append(self._interned[key])
             self.spend(_weight(args))
-        return self.poly({((self._interned[key].number, 1),): 1})
+        return self.make_poly({((self._interned[key].number, 1),): 1})
 
     def make_real(self, op: str, args: tuple[Any, ...], low: float, high: float) -> Real:
         key = ("real", op, *(arg.number if isinstance(arg, Poly | Operation) else arg for arg in args))
@@ -227,7 +227,7 @@ class Space:
             self.spend(_weight(args))
         return self._interned[key]  # type: ignore[no-any-return]
 
-    def whole(self, op: str, real: Real) -> Poly:
+    def round_to_int(self, op: str, real: Real) -> Poly:
         if self.limit is not None:
             self.rounded[op, real] = None
             return self.atom(op, (real,), 0 if real.low >= 0 else -LARGEST, LARGEST)
@@ -236,13 +236,13 @@ class Space:
         function = ROUNDING[op]
         return self.atom(op, (real,), function(real.low), function(real.high))
 
-    def real(self, poly: Poly) -> Real:
+    def to_real(self, poly: Poly) -> Real:
         if self.limit is None and max(abs(poly.low), abs(poly.high)) > EXACT_FLOAT:
             raise TooLarge("an integer that no float represents exactly")
         return self.make_real("int", (poly,), float(poly.low), float(poly.high))
 
-    def reals(self, left: Poly | Real, right: Poly | Real) -> tuple[Real, Real]:
-        first, second = (side if isinstance(side, Real) else self.real(side) for side in (left, right))
+    def to_reals(self, left: Poly | Real, right: Poly | Real) -> tuple[Real, Real]:
+        first, second = (side if isinstance(side, Real) else self.to_real(side) for side in (left, right))
         return first, second
 
     def operate(self, op: str, a: Real, b: Real) -> Real:
@@ -271,7 +271,7 @@ def _weight(args: tuple[Any, ...]) -> int:
     return 200 * (1 + sum(len(arg.terms) for arg in args if isinstance(arg, Poly)))
 
 
-def _merged(one: Monomial, other: Monomial) -> Monomial:
+def _merge(one: Monomial, other: Monomial) -> Monomial:
     if not one or not other:
         return one or other
     powers = dict(one)
@@ -280,5 +280,5 @@ def _merged(one: Monomial, other: Monomial) -> Monomial:
     return tuple(sorted(powers.items()))
 
 
-def _leading(term: tuple[Monomial, int]) -> tuple[tuple[int, int], ...]:
+def _leading_powers(term: tuple[Monomial, int]) -> tuple[tuple[int, int], ...]:
     return tuple((-atom, power) for atom, power in term[0])

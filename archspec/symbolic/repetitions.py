@@ -66,15 +66,15 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
     Errors: :class:`Loops` for ties that name single iterations of a loop.
     """
     notes = builder.notes
-    notes.settle()
-    groups = _merged(_rows(root, notes))
+    notes.finish()
+    groups = _merge_rows(_rows(root, notes))
     kinds = Counter((row.place.template, row.guards) for row, *_ in groups)
     counter = Repetitions(notes)
     found = [
         counter.row(members, kinds[members[0].place.template, members[0].guards] == 1) for members in groups
     ]
     guards = {(guard.loop, guard.text) for members in groups for guard in members[0].guards}
-    settle_loops(notes, counter.counted, guards, counter.closed)
+    settle_loops(notes, counter.counted, guards, counter.count_closed)
     return found
 
 
@@ -85,7 +85,7 @@ def _rows(root: Node, notes: Assumptions) -> list[Row]:
         raise Loops from None
     rows = []
     for place in tensor_paths(root):
-        tensor, form = found[place.name], notes.form
+        tensor, form = found[place.name], notes.sympy_form
         routed = tuple(map(form, place.routed)) if place.routed else None
         guards = (guard for guard in place.guards | guards_of(tensor.shape))
         decisive = frozenset(guard for guard in guards if guard.text in guard.loop.decisive)
@@ -94,19 +94,23 @@ def _rows(root: Node, notes: Assumptions) -> list[Row]:
     return rows
 
 
-def _merged(found: list[Row]) -> list[list[Row]]:
+def _merge_rows(found: list[Row]) -> list[list[Row]]:
     """Group equal rows; rows on both sides of a guard lose that guard."""
     groups: dict[Any, list[Row]] = {}
     for row in found:
         groups.setdefault(row.kind(row.guards), []).append(row)
-    while twins := next(filter(None, (_twins(kind, rows[0], groups) for kind, rows in groups.items())), None):
+    while twins := next(
+        filter(None, (_find_twins(kind, rows[0], groups) for kind, rows in groups.items())), None
+    ):
         kind, twin, rest = twins
         both = [row._replace(guards=rest) for row in (*groups.pop(kind), *groups.pop(twin))]
         groups.setdefault(both[0].kind(rest), []).extend(both)
     return list(groups.values())
 
 
-def _twins(kind: Any, row: Row, groups: dict[Any, list[Row]]) -> tuple[Any, Any, frozenset[Guard]] | None:
+def _find_twins(
+    kind: Any, row: Row, groups: dict[Any, list[Row]]
+) -> tuple[Any, Any, frozenset[Guard]] | None:
     """The same rows for the other outcome of a guard, and the guards that both have."""
     for guard in row.guards:
         rest = row.guards - {guard}
@@ -172,7 +176,7 @@ class Repetitions:
     def _count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
         """How many iterations have the row: the loop's length, a closed form, or a new symbol."""
         if not row.guards and members == loop.length:
-            return loop.turns
+            return loop.length_expr
         if not row.guards or not alone or any(guard.loop is not loop for guard in row.guards):
             self._list(row, members)
             return sympy.Integer(members)
@@ -180,7 +184,7 @@ class Repetitions:
         for guard in guards:
             relation = loop.relation(guard.text)
             if (relation, loop) not in self.known:
-                self.known[relation, loop] = None if relation is None else self.closed(relation, loop)
+                self.known[relation, loop] = None if relation is None else self.count_closed(relation, loop)
             closed = self.known[relation, loop]
             if closed is None or self._value(closed[not guard.outcome]) != members:
                 continue
@@ -193,8 +197,10 @@ class Repetitions:
         loop.unrolled = True
         after = [part for part in row.place.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
-        words = f"number of {loop.variable} in range({loop.turns}) with {_words(row.guards)}"
-        return self.notes.form(self.notes.define(names or ["L_some"], words, members, (loop, row.guards)))
+        words = f"number of {loop.variable} in range({loop.length_expr}) with {_words(row.guards)}"
+        return self.notes.sympy_form(
+            self.notes.define(names or ["L_some"], words, members, (loop, row.guards))
+        )
 
     def _value(self, expr: Any) -> Any:
         values = self.notes.values
@@ -216,7 +222,7 @@ class Repetitions:
             return True
         return bool((relation[1].free_symbols | relation[2].free_symbols) - {guard.loop.symbol})
 
-    def closed(self, relation: tuple[str, Any, Any], loop: Loop) -> tuple[Any, Any] | None:
+    def count_closed(self, relation: tuple[str, Any, Any], loop: Loop) -> tuple[Any, Any] | None:
         """Return how many indices of the loop meet a threshold or a modulus, and how many do not."""
         i, start, stop = loop.symbol, loop.first, loop.stop
         op, left, right = relation
@@ -228,8 +234,8 @@ class Repetitions:
             shift, period = left.args[0] - i, left.args[1]
             if i in shift.free_symbols or i in period.free_symbols:
                 return None
-            equal = self._modulus(shift, period, right, (start, stop))
-            return _ordered(op == "==", equal, stop - start - equal)
+            equal = self._count_modulus(shift, period, right, (start, stop))
+            return _order(op == "==", equal, stop - start - equal)
         shift = sympy.expand(left - i)
         if i in shift.free_symbols:
             return None
@@ -239,16 +245,16 @@ class Repetitions:
                 self.notes.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
                 self.notes.check("<=", start, edge)
                 self.notes.check("<", edge, stop)
-            return _ordered(op == "==", sympy.Integer(1), stop - start - 1)
+            return _order(op == "==", sympy.Integer(1), stop - start - 1)
         edge = edge + 1 if op in (">", "<=") else edge
         if start == 0 and edge.is_nonnegative:
             below, above = _least(stop, edge), sympy.Max(0, stop - edge)
         else:
             below = sympy.Max(0, _least(stop, edge) - start)
             above = stop - start - below
-        return _ordered(op in ("<", "<="), below, above)
+        return _order(op in ("<", "<="), below, above)
 
-    def _modulus(self, shift: Any, period: Any, rest: Any, ends: tuple[Any, Any]) -> Any:
+    def _count_modulus(self, shift: Any, period: Any, rest: Any, ends: tuple[Any, Any]) -> Any:
         """#{i in [start, stop): (i + shift) mod period == rest} for 0 <= rest < period."""
         start, stop = ends
         offset = rest - shift
@@ -261,7 +267,7 @@ class Repetitions:
         return sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)
 
 
-def _ordered(holds: bool, first: Any, second: Any) -> tuple[Any, Any]:
+def _order(holds: bool, first: Any, second: Any) -> tuple[Any, Any]:
     return (first, second) if holds else (second, first)
 
 

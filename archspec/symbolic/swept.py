@@ -15,9 +15,9 @@ from archspec.configs.scope import Scope
 from archspec.language.domain import Comprehension, Exact, Walk
 from archspec.language.expression import Locals
 from archspec.language.operations import BINARY, MAX_ITEMS
-from archspec.language.values import here
-from archspec.symbolic.counts import Loops, Turn, key, kinds, quantities, repeated
-from archspec.symbolic.path_conditions import Number, SymRange, fixed, symbolic_function
+from archspec.language.values import concrete_value
+from archspec.symbolic.counts import Loops, Turn, key, kinds, quantities, repeat
+from archspec.symbolic.path_conditions import Number, SymRange, fix_value, symbolic_function
 from archspec.tree.builder import Builder
 from archspec.tree.node import Node
 
@@ -33,33 +33,33 @@ class Growing:
         self.value, self.length = items, length
         _ = length <= len(items)  # the path holds for the items that are known
 
-    def plain(self) -> list[Any]:
+    def fix(self) -> list[Any]:
         """Return the items as a plain list; the path then holds only for this length."""
-        fixed(self.length)
+        fix_value(self.length)
         return self.value
 
-    def at(self, index: int) -> Any:
+    def item(self, index: int) -> Any:
         """Return one item. In an open loop over as many iterations it is known to exist."""
         stop = self.length.expr
         known = any(other is stop and index <= turn for other, turn in self.length.path.turns)
-        return self.value[index] if known or self.length > index else self.plain()[index]
+        return self.value[index] if known or self.length > index else self.fix()[index]
 
-    def first(self, wanted: Callable[[Any], bool]) -> int | None:
+    def find_first(self, wanted: Callable[[Any], bool]) -> int | None:
         """Return the position of the first item that is wanted, if the list is long enough."""
         place = next((place for place, item in enumerate(self.value) if wanted(item)), None)
         return place if place is not None and self.length > place else None
 
     def __len__(self) -> int:
-        return len(self.plain())
+        return len(self.fix())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.plain())
+        return iter(self.fix())
 
     def __getitem__(self, index: Any) -> Any:
-        return self.plain()[index]
+        return self.fix()[index]
 
     def __eq__(self, other: object) -> bool:
-        return self.plain() == other
+        return self.fix() == other
 
     def __bool__(self) -> bool:
         return bool(self.length > 0)
@@ -77,7 +77,7 @@ class SweptDomain(Exact):
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         first: Any = arguments[0] if len(arguments) == 1 else None
         if name == "range" and not self.unroll and len(arguments) < 3 and isinstance(arguments[-1], Number):
-            return SymRange(fixed(arguments[0]) if len(arguments) == 2 else 0, arguments[-1])
+            return SymRange(fix_value(arguments[0]) if len(arguments) == 2 else 0, arguments[-1])
         if name == "len" and isinstance(first, SymRange | Growing):
             return first.length
         if isinstance(first, Growing) and (found := _of_growing(name, first)) is not None:
@@ -85,11 +85,11 @@ class SweptDomain(Exact):
         for argument in arguments:
             _refuse_repeated(argument)
         if name == "range":
-            arguments = [fixed(argument) for argument in arguments]
+            arguments = [fix_value(argument) for argument in arguments]
         if (number := symbolic_function(name, arguments)) is not None:
             return number
         if name in ("sum", "prod"):  # floats are rounded in Python's order
-            arguments = [_without_floats(self.plain(argument)) for argument in arguments]
+            arguments = [_without_floats(self.to_list(argument)) for argument in arguments]
         return super().function(name, arguments, node, at)
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
@@ -100,39 +100,39 @@ class SweptDomain(Exact):
             if function is BINARY[ast.Mult] and {type(left), type(right)} == {list, Number}:
                 items, times = (left, right) if type(left) is list else (right, left)
                 if 0 < len(items) <= MAX_REPEATED and 0 <= times <= MAX_ITEMS // len(items):
-                    return _collected(items * times.value, times * len(items))
-        return function(*map(self.plain, arguments))
+                    return _collect(items * times.value, times * len(items))
+        return function(*map(self.to_list, arguments))
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
         _refuse_repeated(value)
-        return super().iterate(self.plain(value), node, at)
+        return super().iterate(self.to_list(value), node, at)
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        return super().method(self.plain(value), name, arguments, node, at)
+        return super().method(self.to_list(value), name, arguments, node, at)
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
         _refuse_repeated(value)
         if isinstance(value, Growing) and type(index) is int and 0 <= index < len(value.value):
-            return value.at(index)
-        return super().item(self.plain(value), fixed(index), node, at)
+            return value.item(index)
+        return super().item(self.to_list(value), fix_value(index), node, at)
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
         if isinstance(op, ast.In | ast.NotIn) and isinstance(right, Growing):
-            found = right.first(lambda item: item == left) is not None
+            found = right.find_first(lambda item: item == left) is not None
             return found == isinstance(op, ast.In)
-        return super().compare(op, self.plain(left), self.plain(right), node, at)
+        return super().compare(op, self.to_list(left), self.to_list(right), node, at)
 
-    def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
+    def evaluate_list(self, node: Comprehension, local: Locals, at: Walk) -> Any:
         first = node.generators[0]
         if len(node.generators) == 1 and not first.ifs and not self.unroll:
             source = at.visit(first.iter, local)
             if isinstance(source, SymRange) and at.has_equal_turns(node):
-                return self._repeated(source, node, local, at)
+                return self._evaluate_repeated(source, node, local, at)
             if isinstance(source, SymRange | Growing):
-                return self._looped(source, node, local, at)
-        return super().listed(node, local, at)
+                return self._evaluate_loop(source, node, local, at)
+        return super().evaluate_list(node, local, at)
 
-    def _repeated(self, source: SymRange, node: Comprehension, local: Locals, at: Walk) -> Any:
+    def _evaluate_repeated(self, source: SymRange, node: Comprehension, local: Locals, at: Walk) -> Any:
         """Evaluate identical iterations once: one module with a count, or a list of the value."""
         count = source.length
         if count > MAX_ITEMS:
@@ -141,10 +141,10 @@ class SweptDomain(Exact):
             return []
         value = at.visit(node.elt, local)
         if isinstance(value, Node):
-            return [repeated(value, Turn("", None, 0, count))]
-        return _collected([value] * here(count), count)
+            return [repeat(value, Turn("", None, 0, count))]
+        return _collect([value] * concrete_value(count), count)
 
-    def _looped(self, source: SymRange | Growing, node: Comprehension, local: Locals, at: Walk) -> Any:
+    def _evaluate_loop(self, source: SymRange | Growing, node: Comprehension, local: Locals, at: Walk) -> Any:
         """Evaluate each iteration; an error in one counts only if there is that iteration."""
         if isinstance(source, Growing):
             stop, items = source.length, source.value
@@ -154,7 +154,7 @@ class SweptDomain(Exact):
             items = list(places)
         length = source.length
         if len(items) > MAX_ITEMS or not length:
-            return super().listed(node, local, at)
+            return super().evaluate_list(node, local, at)
         values, turns = [], stop.path.turns
         for place, item in enumerate(items):
             inner = dict(local)
@@ -167,18 +167,18 @@ class SweptDomain(Exact):
                 raise
             finally:
                 turns.pop()
-        return _collected(values, length)
+        return _collect(values, length)
 
-    def plain(self, value: Any) -> Any:
-        return value.plain() if isinstance(value, SymRange | Growing) else value
+    def to_list(self, value: Any) -> Any:
+        return value.fix() if isinstance(value, SymRange | Growing) else value
 
     def length(self, value: Any) -> Any:
         return value.length if isinstance(value, Growing) else super().length(value)
 
-    def matching(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
+    def select(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
         if not isinstance(items, Growing):
-            return super().matching(items, wanted)
-        place = items.first(wanted)
+            return super().select(items, wanted)
+        place = items.find_first(wanted)
         return [] if place is None else [items.value[place]]
 
     def known_by(self, value: Any) -> Any:
@@ -188,14 +188,14 @@ class SweptDomain(Exact):
 def _of_growing(name: str, items: Growing) -> Any:
     """Return a function of a growing list if it does not depend on the length."""
     if name in ("any", "all"):
-        found = items.first(lambda item: bool(item) == (name == "any")) is not None
+        found = items.find_first(lambda item: bool(item) == (name == "any")) is not None
         return found == (name == "any")
     if name == "enumerate":
         return Growing([list(pair) for pair in enumerate(items.value)], items.length)
     return {"list": items, "is_list": True}.get(name)
 
 
-def _collected(values: list[Any], length: Any) -> Any:
+def _collect(values: list[Any], length: Any) -> Any:
     """Return the results of a loop: the kinds of modules with their counts, or a growing list."""
     if not isinstance(length, Number):
         return values
@@ -226,7 +226,7 @@ def _items(value: Any) -> Any:
 def _without_floats(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_floats(item) for item in value]
-    return fixed(value) if isinstance(value, Number) and isinstance(value.value, float) else value
+    return fix_value(value) if isinstance(value, Number) and isinstance(value.value, float) else value
 
 
 def counts(scope: Scope, architecture: str) -> dict[str, Any]:

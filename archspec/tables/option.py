@@ -36,11 +36,11 @@ class Option(NamedTuple):
         return self.name if self.positional else "--" + self.name.replace("_", "-")
 
     @property
-    def repeated(self) -> bool:
+    def is_repeated(self) -> bool:
         """True if the command line may give the option more than once."""
         return not self.positional and self.type.startswith(("Mapping", "Sequence", "Specs", "Folder"))
 
     @property
     def settings(self) -> bool:
         """True if the values are `FIELD=VALUE,...` with values of a config."""
-        return self.repeated and self.metavar.endswith("=VALUE,...")
+        return self.is_repeated and self.metavar.endswith("=VALUE,...")

@@ -13,7 +13,7 @@ from archspec.typing_light import Any, NamedTuple
 Term = tuple[str, tuple[Any, ...]]  # a name, and sizes whose product is added
 
 
-def _every(tensor: Any) -> bool:
+def _is_any(tensor: Any) -> bool:
     return True
 
 
@@ -36,7 +36,7 @@ class Quantity(NamedTuple):
 
     title: str
     help: str
-    counts: Callable[[Any], bool] = _every
+    counts: Callable[[Any], bool] = _is_any
     kind: str = "parameter"
     active: bool = False
     fact: str = ""

@@ -14,7 +14,7 @@ from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.values import describe
 from archspec.specs.records import AUTO, Body, Module, Tie, model_types
-from archspec.specs.torch_layers import LEAVES, concrete
+from archspec.specs.torch_layers import LEAVES, decidable
 from archspec.tree.inside import Frame as Frame
 from archspec.tree.inside import Inside
 from archspec.tree.node import Node as Node
@@ -72,7 +72,7 @@ class Builder(Inside):
         frame = self.frame_of(module, scope, dict(arguments))
         self.frames.append(frame)
         try:
-            built = self._built(module, frame, node)
+            built = self._build_once(module, frame, node)
         except EvaluationError as error:
             read = sorted(names(error.expression.tree))
             raise ConfigError(scope.blame(read, error.problem(scope.origin.name))) from None
@@ -82,7 +82,7 @@ class Builder(Inside):
             self.memo[key] = (built, (scope, arguments))  # keeps alive what the key names by identity
         return built
 
-    def _built(self, module: Module, frame: Frame, node: ast.AST) -> Node:
+    def _build_once(self, module: Module, frame: Frame, node: ast.AST) -> Node:
         for name, default in module.parameters.items():
             if name not in frame.local:
                 if default is None:
@@ -102,19 +102,19 @@ class Builder(Inside):
         if module.output_embeddings is not None:
             built.output_embeddings = self.output_path(module.output_embeddings)
         if module.layer is not None:  # the class is a subclass of a torch layer
-            parent = self.made(module.layer)
+            parent = self.build_call(module.layer)
             assert parent is not None  # a call of a layer is a module
             built.layer, built.guards = parent.layer, built.guards | parent.guards
             frozen = parent.frozen
             built.tensors = [one._replace(trainable=one.trainable and not frozen) for one in parent.tensors]
         built.ties = [*built.ties, *self.ties(module, frame.scope)]
-        self.completed(built, module)
+        self.complete(built, module)
         return built
 
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
         return Frame(scope, local, module.where)
 
-    def completed(self, built: Node, module: Module) -> None:
+    def complete(self, built: Node, module: Module) -> None:
         """Extend a module that is built; for subclasses."""
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
@@ -124,7 +124,7 @@ class Builder(Inside):
     def part(self, part: Body) -> Node | None:
         """Return a mapping as a module with named children, a list as one with numbered children."""
         if isinstance(part, Expression):
-            return self.made(part)
+            return self.build_call(part)
         children: dict[str, Node] = {}
         for name, inner in part.items() if isinstance(part, dict) else enumerate(part):
             child = self.child(str(name), inner)
@@ -137,7 +137,7 @@ class Builder(Inside):
     def child(self, name: str, inner: Body) -> Node | None:
         return self.part(inner)
 
-    def made(self, constructor: Expression) -> Node | None:
+    def build_call(self, constructor: Expression) -> Node | None:
         """Return the module of a constructor expression; None for an attribute that is not built."""
         value = self.evaluate(constructor, self.frames[-1].local)
         outer, self.expression = self.expression, constructor
@@ -146,7 +146,7 @@ class Builder(Inside):
         return built
 
     def as_node(self, value: Any, node: ast.AST) -> Node | None:
-        value = self.domain.plain(value)
+        value = self.domain.to_list(value)
         if value is None or isinstance(value, Node):
             return value
         if isinstance(value, list | dict):
@@ -170,8 +170,8 @@ class Builder(Inside):
                 pairs.append((tie.target, tie.source, tie))
                 continue
             for turn in self.evaluate(tie.turns, self.frames[-1].local):
-                values = iter([str(concrete(value)) for value in turn])
-                pairs.append((_filled(tie.target, values), _filled(tie.source, values), tie))
+                values = iter([str(decidable(value)) for value in turn])
+                pairs.append((_fill(tie.target, values), _fill(tie.source, values), tie))
         return pairs
 
     def tied_here(self, scope: Scope) -> bool:
@@ -194,12 +194,12 @@ class Builder(Inside):
         if name in LEAVES:
             return self.leaf(name, arguments, keywords, node)
         if name in _CONTAINERS:
-            items: Any = [self.domain.plain(argument) for argument in arguments]
+            items: Any = [self.domain.to_list(argument) for argument in arguments]
             if len(items) == 1 and isinstance(items[0], list | dict):
                 items = items[0]
             return self.container(name, items if isinstance(items, dict) else dict(enumerate(items)), node)
         if name in ("weight_norm", "replace_batch_norm"):
-            return self.changed(name, arguments, keywords, node)
+            return self.change(name, arguments, keywords, node)
         usual = [scope.spec.model_type]
         if arguments and isinstance(arguments[0], Scope):
             usual = _named_types(scope, node.args[0])
@@ -207,7 +207,7 @@ class Builder(Inside):
         elif arguments and arguments[0] is None and name.startswith(AUTO):
             self.fail(f"`{ast.unparse(node.args[0])}` is null", node.args[0], "give the sub-config")
         module = self._find(name, scope, node, usual)
-        return self.bound(module, scope, arguments, keywords, node)
+        return self.bind_arguments(module, scope, arguments, keywords, node)
 
     def _find(self, name: str, scope: Scope, node: ast.Call, usual: list[str]) -> Module:
         """Return the module of a name in a scope; AutoModel… is the class of the model type.
@@ -230,7 +230,7 @@ class Builder(Inside):
             self.fail(f"{name} is not defined", node.func, did_you_mean(name, [*spec.modules, *LEAVES]))
         return module
 
-    def bound(
+    def bind_arguments(
         self, module: Module, scope: Scope, arguments: list[Any], keywords: Locals, node: ast.Call
     ) -> Node:
         """Bind arguments to parameters; keywords that are config fields hold for the whole module."""
@@ -257,11 +257,11 @@ def tree_of(scope: Scope, architecture: str) -> Node:
             return known.root  # type: ignore[no-any-return]
     builder = Builder(scope)
     root = builder.build(architecture)
-    keep(builder)
+    cache_builder(builder)
     return root
 
 
-def keep(builder: Builder) -> None:
+def cache_builder(builder: Builder) -> None:
     """Keep a builder whose tree is built, for others that ask for the same tree."""
     built = builder.scope.built
     built.append(builder)
@@ -274,6 +274,6 @@ def _named_types(scope: Scope, argument: ast.expr) -> list[str]:
     return model_types(field.sub_config) if field is not None and field.sub_config is not None else []
 
 
-def _filled(template: str, values: Iterator[str]) -> str:
+def _fill(template: str, values: Iterator[str]) -> str:
     parts = template.split("{")
     return parts[0] + "".join(next(values) + part.partition("}")[2] for part in parts[1:])

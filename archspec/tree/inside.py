@@ -10,9 +10,9 @@ from archspec.configs.scope import Scope, open_part
 from archspec.errors import ConfigError, did_you_mean
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import Expression, Locals, names
-from archspec.language.values import describe, here
+from archspec.language.values import concrete_value, describe
 from archspec.specs.records import Runs
-from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, concrete, weight_norm
+from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, decidable, weight_norm
 from archspec.tree.node import Node, OutputEmbeddings, Routed
 from archspec.typing_light import Any
 
@@ -63,7 +63,7 @@ class Inside(Evaluator):
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         if not isinstance(value, Scope):
             return super().attribute(value, name, node)
-        found = value.asked(name, node, self)
+        found = value.read_attribute(name, node, self)
         return found if name == "model_type" else self.read(value, name)
 
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
@@ -71,28 +71,28 @@ class Inside(Evaluator):
             arguments = [self.visit(argument, local) for argument in node.args]
             other = value.copy()
             if name == "requires_grad_":
-                other.frozen = bool(arguments) and not self.truth(arguments[0], node)
+                other.frozen = bool(arguments) and not self.is_true(arguments[0], node)
             else:
-                other.routed = self._routing(arguments, node)
+                other.routed = self._read_routing(arguments, node)
             return other
         if isinstance(value, Scope) and name == "get" and len(node.args) == 1 and not node.keywords:
             field = str(self.visit(node.args[0], local))  # a field that only some model types describe
             return self.read(value, field) if value.has(field) else value.raw.get(field)
         return super().method(value, name, node, local)
 
-    def _routing(self, arguments: list[Any], node: ast.Call) -> Routed | None:
+    def _read_routing(self, arguments: list[Any], node: ast.Call) -> Routed | None:
         """Return the arguments of `.routed`; None if one of them is null."""
         if len(arguments) != 2:
             self.fail("routed takes the experts used for a token and the number of experts", node)
         for number in arguments:
-            kind = type(here(number))
-            if number is not None and (not issubclass(kind, int) or kind is bool or concrete(number) < 0):
+            kind = type(concrete_value(number))
+            if number is not None and (not issubclass(kind, int) or kind is bool or decidable(number) < 0):
                 self.fail(f"{describe(number)} is not a number of experts", node)
         return None if any(argument is None for argument in arguments) else Routed(*arguments)
 
     def demand(self, condition: Expression, frame: Frame) -> None:
         """Errors: :class:`ConfigError` when a condition of a module does not hold."""
-        if self.truth(self.evaluate(condition, dict(frame.local)), condition.tree):
+        if self.is_true(self.evaluate(condition, dict(frame.local)), condition.tree):
             return
         scope = frame.scope
         local = names(condition.tree) & frame.local.keys()  # parameters, and names of `where:` by now
@@ -110,13 +110,13 @@ class Inside(Evaluator):
         tree = path.tree
         while isinstance(tree, ast.IfExp):
             value = self.evaluate(path._replace(tree=tree.test), self.frames[-1].local)
-            tree = tree.body if self.truth(value, tree.test) else tree.orelse
+            tree = tree.body if self.is_true(value, tree.test) else tree.orelse
         is_none = isinstance(tree, ast.Constant) and tree.value is None
         return OutputEmbeddings("" if is_none else ast.unparse(tree), path.place)
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         self.spend(4, node)
-        plain = self.domain.plain
+        plain = self.domain.to_list
         try:
             tensors = LEAVES[name](
                 *map(plain, arguments), **{key: plain(value) for key, value in keywords.items()}
@@ -136,17 +136,17 @@ class Inside(Evaluator):
             what = f"`{ast.unparse(node)}` has a tensor of {len(tensor.shape):,} dimensions"
             self.fail(f"{what}, more than torch computes with", node, f"give at most {MAX_DIMENSIONS}")
         for size in tensor.shape:
-            kind = type(here(size))
+            kind = type(concrete_value(size))
             if not issubclass(kind, int) or kind is bool:
                 self.fail(f"a size of `{ast.unparse(node)}` is {describe(size)}, not an integer", node)
-            if concrete(size) < 0:
+            if decidable(size) < 0:
                 self.fail(f"a size of `{ast.unparse(node)}` is negative: {size}", node)
-            numel *= concrete(size)
+            numel *= decidable(size)
         if numel > MAX_NUMEL:
             count = f"{numel:,}" if numel < MAX_NUMEL**4 else "far too many"
             self.fail(f"`{ast.unparse(node)}` has {count} elements, more than torch can hold", node)
 
-    def changed(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
+    def change(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         """Return a module after `weight_norm` or `replace_batch_norm`."""
         if not arguments or not isinstance(arguments[0], Node):
             self.fail(f"{name} takes a module", node)

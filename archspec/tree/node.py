@@ -84,10 +84,10 @@ def listed_class(spec: Spec, auto: str) -> str | None:
     For a model type that transformers does not have, or that a custom spec replaces, the class goes by its
     name as in :func:`auto_class`.
     """
-    from archspec.specs.exported import exported
+    from archspec.specs.exported import exported_types
     from archspec.specs.search_path import is_own
 
-    named, known = auto_class(spec, auto), exported().get(spec.model_type)
+    named, known = auto_class(spec, auto), exported_types().get(spec.model_type)
     if known is None or is_own(spec.library, spec.model_type):
         return named
     classes = known.classes.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.errors import ArchspecError
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor, joined
+from archspec.tree.tensors import Tensor, join_path
 from archspec.typing_light import NamedTuple
 
 
@@ -29,7 +29,7 @@ class Item(NamedTuple):
 def outline(root: Node, tensors: list[Tensor]) -> Item:
     """Return all modules of a tree; ``tensors`` are those of :func:`archspec.tree.tensors.tensors`."""
     item, _ = _fold(root, "", "", {tensor.name: tensor for tensor in tensors}, {})
-    return _scaled(item, 1)
+    return _scale(item, 1)
 
 
 def checked_depth(depth: int | None) -> int | None:
@@ -43,10 +43,10 @@ def _fold(
     node: Node, path: str, name: str, tensors: dict[str, Tensor], kinds: dict[object, int]
 ) -> tuple[Item, int]:
     """Return a module with the numbers of one copy, and a number that identical modules share."""
-    own = [(leaf.name, tensors[joined(path, leaf.name)]) for leaf in node.tensors]
+    own = [(leaf.name, tensors[join_path(path, leaf.name)]) for leaf in node.tensors]
     children: list[tuple[Item, int]] = []
     for key, child in node.children.items():
-        item, kind = _fold(child, joined(path, key), key, tensors, kinds)
+        item, kind = _fold(child, join_path(path, key), key, tensors, kinds)
         if node.cls == "ModuleList" and children and children[-1][1] == kind:
             first = children.pop()[0]
             item = first._replace(name=f"{first.name.partition('-')[0]}-{key}", copies=first.copies + 1)
@@ -63,10 +63,10 @@ def _fold(
     return item, kinds.setdefault((facts, inside), len(kinds))
 
 
-def _scaled(item: Item, outer: int) -> Item:
+def _scale(item: Item, outer: int) -> Item:
     """Return a module with the numbers of all its copies."""
     copies = outer * item.copies
-    children = tuple(_scaled(child, copies) for child in item.children)
+    children = tuple(_scale(child, copies) for child in item.children)
     return item._replace(params=item.params * copies, buffers=item.buffers * copies, children=children)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor, joined
+from archspec.tree.tensors import Tensor, join_path
 from archspec.typing_light import NamedTuple
 
 MAX_ROWS = 15
@@ -61,9 +61,9 @@ def overview(root: Node, tensors: list[Tensor], depth: int | None = None) -> lis
     if depth is not None:
         opener.open_levels(whole, depth)
         return whole.children
-    whole.children[:] = map(opener.unwrapped, opener.inside(whole))
+    whole.children[:] = map(opener.unwrap, opener.open_part(whole))
     opener.open_largest(whole)
-    return list(_flat(whole, whole.params, ""))
+    return list(_flat_parts(whole, whole.params, ""))
 
 
 def every_row(parts: Iterable[Part], level: int = 0) -> Iterator[tuple[int, Part]]:
@@ -81,7 +81,7 @@ def rows(parts: list[Part]) -> list[tuple[int, Part]]:
     >>> [part.name for level, part in rows(overview(model.root, model.tensors())) if level == 1]
     ['self_attn', 'mlp', 'input_layernorm, post_attention_layernorm']
     """
-    return list(_rows(_fewer(parts, MAX_ROWS), sum(part.params for part in parts), 0))
+    return list(_rows(_reduce_parts(parts, MAX_ROWS), sum(part.params for part in parts), 0))
 
 
 def _rows(parts: list[Part], whole: int, level: int) -> Iterator[tuple[int, Part]]:
@@ -89,19 +89,19 @@ def _rows(parts: list[Part], whole: int, level: int) -> Iterator[tuple[int, Part
         yield level, part
         tiny = [child for child in part.children if child.params < _TINY * whole]
         large = [child for child in part.children if child.params >= _TINY * whole]
-        inside = [*large, _combined(tiny)] if len(tiny) > 1 else part.children
-        yield from _rows(_fewer(inside, MAX_ROWS // 2), whole, level + 1)
+        inside = [*large, _combine(tiny)] if len(tiny) > 1 else part.children
+        yield from _rows(_reduce_parts(inside, MAX_ROWS // 2), whole, level + 1)
 
 
-def _fewer(parts: list[Part], most: int) -> list[Part]:
+def _reduce_parts(parts: list[Part], most: int) -> list[Part]:
     if len(parts) <= most:
         return parts
     least = sorted(part.params for part in parts)[len(parts) - most]
     kept = [part for part in parts if part.params > least]
-    return [*kept, _combined([part for part in parts if part.params <= least])]
+    return [*kept, _combine([part for part in parts if part.params <= least])]
 
 
-def _combined(parts: list[Part]) -> Part:
+def _combine(parts: list[Part]) -> Part:
     names = ", ".join(part.name for part in parts)
     label = names if len(names) <= _MAX_NAMES else f"{len(parts)} others"
     return Part(label, [], 1, sum(part.params for part in parts), None, False, [])
@@ -118,13 +118,13 @@ class _Opener:
         each = params[0] if len(set(params)) == 1 else None
         return Part(name, spots, copies, sum(params), each, in_layer, [])
 
-    def inside(self, part: Part) -> list[Part]:
+    def open_part(self, part: Part) -> list[Part]:
         """Return the modules in a part; a list whose layers are all similar becomes these layers."""
         in_layer = part.in_layer or part.copies > 1
         found = []
         for name, spots in ({"": part.spots} if part.cls in _LISTS else self.children(part.spots)).items():
             layers = self.children(spots)
-            kinds = self.similar(layers) if spots[0][1].cls in _LISTS else []
+            kinds = self.group_similar(layers) if spots[0][1].cls in _LISTS else []
             for keys in kinds if not name or len(kinds) == 1 else ():
                 inner = [spot for key in keys for spot in layers[key]]
                 found.append(self.part(name or _span(keys), inner, len(keys), in_layer))
@@ -137,11 +137,11 @@ class _Opener:
         found: dict[str, list[tuple[str, Node]]] = {}
         for path, node in spots:
             for key, child in node.children.items():
-                if (inner := joined(path, key)) in self.sizes:
+                if (inner := join_path(path, key)) in self.sizes:
                     found.setdefault(key, []).append((inner, child))
         return found
 
-    def similar(self, layers: dict[str, list[tuple[str, Node]]]) -> list[list[str]]:
+    def group_similar(self, layers: dict[str, list[tuple[str, Node]]]) -> list[list[str]]:
         """Return the layers of a list in groups of one class, with the same parts and about the same size."""
         kinds: dict[object, list[str]] = {}
         sizes: dict[object, int] = {}
@@ -153,27 +153,27 @@ class _Opener:
             kinds.setdefault(kind, []).append(key)
         return list(kinds.values())
 
-    def unwrapped(self, part: Part) -> Part:
+    def unwrap(self, part: Part) -> Part:
         """Return a part, or the only one in it, under both names."""
-        inner = self.only(part) if part.copies == 1 else None
+        inner = self.only_part(part) if part.copies == 1 else None
         if inner is None or inner.spots[0][1].leaf:
             return part
-        return self.unwrapped(inner._replace(name=joined(part.name, inner.name)))
+        return self.unwrap(inner._replace(name=join_path(part.name, inner.name)))
 
-    def opened(self, part: Part) -> list[Part]:
-        if inner := self.only(part):
-            found = self.opened(inner)
-            return [one._replace(name=joined(inner.name, one.name)) for one in found] or [inner]
-        return [self.unwrapped(one) for one in self.inside(part) if one.params]
+    def open_all(self, part: Part) -> list[Part]:
+        if inner := self.only_part(part):
+            found = self.open_all(inner)
+            return [one._replace(name=join_path(inner.name, one.name)) for one in found] or [inner]
+        return [self.unwrap(one) for one in self.open_part(part) if one.params]
 
-    def only(self, part: Part) -> Part | None:
+    def only_part(self, part: Part) -> Part | None:
         """Return the only part with parameters in a part, if it has them all."""
-        found = [one for one in self.inside(part) if one.params]
+        found = [one for one in self.open_part(part) if one.params]
         return found[0] if len(found) == 1 and found[0].params == part.params else None
 
     def open_levels(self, part: Part, depth: int) -> None:
         if depth > 0:
-            part.children[:] = self.inside(part)
+            part.children[:] = self.open_part(part)
             for child in part.children:
                 self.open_levels(child, depth - 1)
 
@@ -186,8 +186,8 @@ class _Opener:
             large = (one for one in leaves if id(one) not in closed and _is_large(one, whole.params))
             if (chosen := next(large, None)) is None:
                 return
-            chosen.children[:] = self.opened(chosen)
-            if not chosen.children or len(rows(list(_flat(whole, whole.params, "")))) > MAX_ROWS:
+            chosen.children[:] = self.open_all(chosen)
+            if not chosen.children or len(rows(list(_flat_parts(whole, whole.params, "")))) > MAX_ROWS:
                 chosen.children.clear()
                 closed.add(id(chosen))
 
@@ -199,12 +199,12 @@ def _is_large(part: Part, whole: int) -> bool:
     return made_of_modules and part.params >= _OPENED_IN_LAYER * whole
 
 
-def _flat(part: Part, whole: int, path: str) -> Iterator[Part]:
+def _flat_parts(part: Part, whole: int, path: str) -> Iterator[Part]:
     """Yield the parts within one that has no row."""
     for child in part.children:
-        name = joined(path, child.name)
+        name = join_path(path, child.name)
         if child.children and child.copies == 1 and child.params >= _WRAPPER * whole:
-            yield from _flat(child, whole, name)
+            yield from _flat_parts(child, whole, name)
         else:
             yield child._replace(name=name)
 

@@ -14,14 +14,14 @@ from archspec.configs.scope import Scope
 from archspec.errors import Problem
 from archspec.language.expression import Expression, names
 from archspec.language.operations import FUNCTIONS
-from archspec.language.values import here
-from archspec.reports import shortened
+from archspec.language.values import concrete_value
+from archspec.reports import short_list
 from archspec.specs.records import Spec
 from archspec.tree.node import Node
 from archspec.typing_light import Any
 
 
-def unrunnable(scope: Scope, architecture: str, root: Node | None = None) -> Iterator[Problem]:
+def run_problems(scope: Scope, architecture: str, root: Node | None = None) -> Iterator[Problem]:
     """Yield why a forward pass of a config fails, for its sub-configs too.
 
     With the tree of the model, conditions on numbers of experts apply only to routed experts.
@@ -32,7 +32,7 @@ def unrunnable(scope: Scope, architecture: str, root: Node | None = None) -> Ite
         if root is None or not _is_about_experts(condition) or _routes(root):
             yield _problem(scope, condition)
     for part in scope.parts().values():
-        yield from unrunnable(part, "", root)
+        yield from run_problems(part, "", root)
 
 
 def read_by_conditions(spec: Spec) -> set[str]:
@@ -42,14 +42,16 @@ def read_by_conditions(spec: Spec) -> set[str]:
 
 def _problem(scope: Scope, condition: Expression) -> Problem:
     read = _fields(condition)
-    found = ", ".join(f"{scope.origin.path}{name} = {_shown(here(scope.get(name)))}" for name in read)
+    found = ", ".join(
+        f"{scope.origin.path}{name} = {_value_text(concrete_value(scope.get(name)))}" for name in read
+    )
     message = f"transformers builds this model but cannot run it: `{condition.text}` does not hold"
     changed = " or ".join(scope.origin.path + name for name in read)
     return Problem(f"{message} ({found})", help=f"change {changed}")
 
 
-def _shown(value: Any) -> str:
-    return shortened(value) if isinstance(value, list) else json.dumps(value, default=str)
+def _value_text(value: Any) -> str:
+    return short_list(value) if isinstance(value, list) else json.dumps(value, default=str)
 
 
 def _holds(scope: Scope, condition: Expression) -> bool:
@@ -59,10 +61,10 @@ def _holds(scope: Scope, condition: Expression) -> bool:
     """
     for name in _fields(condition):
         value: Any = scope.get(name) if scope.has(name) else None
-        size = here(value)
+        size = concrete_value(value)
         if (type(size) is int and not value > 0) or (size is None and "None" not in condition.text):
             return True
-    return scope.truth(scope.read(condition), condition.tree)
+    return scope.is_true(scope.read(condition), condition.tree)
 
 
 def _fields(condition: Expression) -> list[str]:

@@ -45,11 +45,11 @@ def tensors(root: Node) -> list[Tensor]:
     """
     entries = _walk(root)
     by_name = {entry.name: entry for entry in entries}
-    holders = _tied(root, by_name)
+    holders = _tied_names(root, by_name)
     first: dict[str, str] = {}
     for name in by_name:
         first.setdefault(holders.get(name, name), name)
-    parts = _embeddings(root, by_name, holders)
+    parts = _embedding_roles(root, by_name, holders)
     found = []
     for entry in entries:
         holder = by_name[holders.get(entry.name, entry.name)]
@@ -69,7 +69,7 @@ def quantities_of(found: list[Tensor]) -> dict[str, int]:
     return {name: int(count) if hasattr(count, "denominator") else count for name, count in counts.items()}
 
 
-def _active(numel: int, routed: Routed | None) -> int | Fraction:
+def _active_elements(numel: int, routed: Routed | None) -> int | Fraction:
     if routed is None or not routed.experts:
         return numel
     whole = numel * min(routed.chosen, routed.experts)
@@ -95,19 +95,19 @@ def _walk(root: Node) -> list[Tensor]:
             raise ConfigError(f"{name}: the model has more than {what}; that many are not listed")
         frozen, routed = frozen or node.frozen, node.routed or routed
         for leaf in node.tensors:
-            name, numel = joined(prefix, leaf.name), math.prod(leaf.shape)
-            trainable, active = leaf.trainable and not frozen, _active(numel, routed)
+            name, numel = join_path(prefix, leaf.name), math.prod(leaf.shape)
+            trainable, active = leaf.trainable and not frozen, _active_elements(numel, routed)
             entries.append(Tensor(name, leaf.shape, numel, leaf.kind, trainable, None, node.layer, active))
         for own in (True, False):  # torch lists a module's own parameters before its children's
             for name, child in node.children.items():
                 if (child.cls in ("Parameter", "Buffer")) == own:
-                    visit(child, joined(prefix, name), frozen, routed)
+                    visit(child, join_path(prefix, name), frozen, routed)
 
     visit(root, "", False, None)
     return entries
 
 
-def _tied(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
+def _tied_names(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
     """Return the name of the tensor with the values, for each tied name."""
     parents: dict[str, str] = {}
 
@@ -119,7 +119,7 @@ def _tied(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
     names: list[str] | None = None
     for prefix, node in modules(root):
         for target, source, tie in node.ties:
-            target, source = joined(prefix, target), joined(prefix, source)
+            target, source = join_path(prefix, target), join_path(prefix, source)
             if target in by_name and source in by_name:
                 pairs = [(target, source)]
             else:
@@ -136,7 +136,7 @@ def _tied(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
     return {name: holder(name) for name in parents}
 
 
-def _embeddings(root: Node, by_name: dict[str, Tensor], holders: dict[str, str]) -> dict[str, str]:
+def _embedding_roles(root: Node, by_name: dict[str, Tensor], holders: dict[str, str]) -> dict[str, str]:
     """Return `table` or `output` for each tensor of the embeddings, by the name that has its values."""
     tables = (entry.name for entry in by_name.values() if entry.layer == "Embedding")
     found = {holders.get(name, name): "table" for name in tables}
@@ -162,11 +162,11 @@ def output_embeddings(root: Node, prefix: str = "") -> list[str]:
             help_ = "name a module by its path"
             raise SpecError(f"{path} does not exist", declared.place, "output_embeddings", help_)
         node = node.children[part]
-    full = joined(prefix, path)
+    full = join_path(prefix, path)
     if node.leaf or "weight" in {*node.children, *(tensor.name for tensor in node.tensors)}:
         return [full]
     if node.cls == "ModuleList":
-        return [joined(full, name) for name in node.children]
+        return [join_path(full, name) for name in node.children]
     return output_embeddings(node, full)
 
 
@@ -175,9 +175,9 @@ def modules(node: Node, prefix: str = "", layers: bool = False) -> Iterator[tupl
     yield prefix, node
     for name, child in node.children.items():
         if layers or not child.leaf:
-            yield from modules(child, joined(prefix, name), layers)
+            yield from modules(child, join_path(prefix, name), layers)
 
 
-def joined(prefix: str, name: str) -> str:
+def join_path(prefix: str, name: str) -> str:
     """Return a dotted path; either part may be empty."""
     return f"{prefix}.{name}" if prefix and name else prefix or name

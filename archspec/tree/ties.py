@@ -24,7 +24,7 @@ def tied_groups(tensors: list[Tensor]) -> list[TiedGroup]:
     groups: dict[tuple[str, str], TiedGroup] = {}
     for one in tensors:
         if one.tied_to and one.kind == "parameter":
-            key = folded(one.name), folded(one.tied_to)
+            key = fold_layers(one.name), fold_layers(one.tied_to)
             names, source, numel = groups.get(key, TiedGroup((), one.tied_to, 0))
             groups[key] = TiedGroup((*names, one.name), source, numel + one.numel)
     return sorted(groups.values(), key=lambda group: -group.numel)
@@ -44,7 +44,7 @@ def tie_notes(tensors: list[Tensor], params: int) -> list[str]:
         if len(names) == 1:
             notes.append(f"{names[0]} is tied to {source}; counting it again gives {again}")
         else:
-            many = f"{len(names)} tensors, {folded(names[0])}, are tied to {folded(source)}"
+            many = f"{len(names)} tensors, {fold_layers(names[0])}, are tied to {fold_layers(source)}"
             notes.append(f"{many}; counting them again gives {again}")
     if len(groups) > 1:
         whole = params + sum(group.numel for group in groups)
@@ -52,7 +52,7 @@ def tie_notes(tensors: list[Tensor], params: int) -> list[str]:
     return notes
 
 
-def folded(name: str) -> str:
+def fold_layers(name: str) -> str:
     """Return a tensor's name without its layer numbers.
 
     >>> folded("encoder.layer.11.output.dense.weight")

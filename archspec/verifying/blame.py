@@ -12,7 +12,7 @@ from archspec.language.expression import EvaluationError, Expression, Locals, na
 from archspec.specs.records import Module, Spec, leaves
 from archspec.tree.builder import Builder, Frame, Node
 from archspec.tree.tensors import modules
-from archspec.verifying.trail import defining_place, read_places, tie_places, trail, unique
+from archspec.verifying.trail import defining_place, read_places, tie_places, trail_of, unique_places
 
 Config = dict[str, Any]
 
@@ -52,12 +52,12 @@ def blamed_places(spec: Spec, tree: Node | None, kind: str, name: str, detail: A
         return []
     if kind == "tie":
         return tie_places(tree, name, str(detail or ""))
-    way = trail(tree, name)[::-1]
+    way = trail_of(tree, name)[::-1]
     if kind == "embedding":
         named = [node.output_embeddings.place for _, node in modules(tree) if node.output_embeddings]
         return [*named, defining_place(tree), *way]
     if kind == "extra":  # the module may be too much, or the tensor in it
-        return unique([*trail(tree, detail)[::-1], *way])
+        return unique_places([*trail_of(tree, detail)[::-1], *way])
     return way
 
 
@@ -73,7 +73,7 @@ def refusing_places(
     start = Place(spec.source, 1, 1)
     if tree is not None:
         tied = [(node, ends) for _, node in modules(tree) for *ends, tie in node.ties if tie.place in found]
-        found += [place for node, ends in tied for end in ends for place in trail(node, end)[::-1]]
+        found += [place for node, ends in tied for end in ends for place in trail_of(node, end)[::-1]]
         return found or [start]
     if not found:  # a value of another type: `config: is_decoder: null is not …`
         parts = [part for problem in error.problems for part in problem.message.split(": ")]
@@ -165,7 +165,7 @@ def class_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> list
 
     Any of them may be the one that should refuse, or should have the others.
     """
-    built = _built(tree, owners) if tree is not None else {}
+    built = _built_classes(tree, owners) if tree is not None else {}
     found: list[Place] = []
     for number, name in enumerate(owners):
         node = built[name][1] if name in built else None
@@ -181,13 +181,13 @@ def class_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> list
         if node is not None and number and owners[number - 1] not in built:  # the calls that would build it
             found += [part.place for part in leaves(module.body) if owners[number - 1] in names(part.tree)]
     if tree is not None:
-        found += next((trail(tree, built[name][0])[::-1] for name in owners if name in built), [])
+        found += next((trail_of(tree, built[name][0])[::-1] for name in owners if name in built), [])
     for one in _inner_modules(built[owners[0]][1], 1) if owners and owners[0] in built else ():
         found += [one.place, *(condition.place for condition in one.require)]
-    return unique(found)
+    return unique_places(found)
 
 
-def _built(tree: Node, owners: tuple[str, ...]) -> dict[str, tuple[str, Node]]:
+def _built_classes(tree: Node, owners: tuple[str, ...]) -> dict[str, tuple[str, Node]]:
     """The first module of each class with its path, beneath the outer classes if these have other names."""
     found: dict[str, tuple[str, Node]] = {}
     outer = ""

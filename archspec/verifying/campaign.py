@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from archspec.errors import ArchspecError, SpecError, UnknownArchitectureError, did_you_mean
-from archspec.extras import optional
+from archspec.extras import optional_import
 from archspec.specs.index import dependents
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.verifying.blame import Difference
-from archspec.verifying.pool import Failure, spread
+from archspec.verifying.pool import Failure, run_tasks
 from archspec.verifying.verifier import Outcome, verify
 
 _PRELOAD = ("torch", "archspec.verifying.verifier")
@@ -51,23 +51,23 @@ def run(
     """
     from archspec.reference import versions
 
-    with optional():
+    with optional_import():
         installed = versions()
     start = time.monotonic()
     tasks = [
         (model_type, name, samples, seed) for model_type in sorted(chosen) for name in chosen[model_type]
     ]
     results: dict[tuple[str, str, int, int], Result] = {}
-    for task, result in spread(_work, tasks, jobs, _PRELOAD):
+    for task, result in run_tasks(_verify_task, tasks, jobs, _PRELOAD):
         if isinstance(result, Failure):
-            result = Result(_failed(task[0], task[1], result.message), 0.0)
+            result = Result(_crash_outcome(task[0], task[1], result.message), 0.0)
         results[task] = result
         if done:
             done(result)
     return Report(tuple(results[task] for task in tasks), samples, seed, time.monotonic() - start, installed)
 
 
-def _work(task: tuple[str, str, int, int]) -> Result:
+def _verify_task(task: tuple[str, str, int, int]) -> Result:
     model_type, name, samples, seed = task
     start = time.process_time()
     try:
@@ -77,20 +77,20 @@ def _work(task: tuple[str, str, int, int]) -> Result:
         difference = Difference(name, {}, "spec", "", "", str(error), places)
         outcome = Outcome(name, model_type, 0, 0, (difference,))
     except Exception:  # a bug of archspec in one architecture must not hide the others
-        outcome = _failed(model_type, name, traceback.format_exc(limit=-4))
+        outcome = _crash_outcome(model_type, name, traceback.format_exc(limit=-4))
     return Result(outcome, time.process_time() - start)
 
 
-def _failed(model_type: str, name: str, message: str) -> Outcome:
+def _crash_outcome(model_type: str, name: str, message: str) -> Outcome:
     return Outcome(name, model_type, 0, 0, (Difference(name, {}, "crash", "", "a verdict", message),))
 
 
 def all_architectures() -> Chosen:
     """All supported architectures."""
     found: Chosen = {}
-    for model_type in shipped().model_types():
+    for model_type in shipped_library().model_types():
         try:
-            spec = shipped().load(model_type)
+            spec = shipped_library().load(model_type)
         except SpecError:  # reported with the results
             found[model_type] = (model_type,)
             continue
@@ -104,22 +104,24 @@ def named_architectures(names: Iterable[str]) -> Chosen:
 
     Errors: :class:`UnknownArchitectureError`.
     """
-    known, index = all_architectures(), shipped().index()
+    known, index = all_architectures(), shipped_library().index()
     chosen: dict[str, dict[str, None]] = {}
     for name in names:
         pairs = [(name, architecture) for architecture in known.get(name, ())]
         pairs = pairs or [(model_type, name) for model_type in index.get(name, ())]
         if not pairs:
-            raise UnknownArchitectureError(_unsupported(name), help=did_you_mean(name, [*index, *known]))
+            raise UnknownArchitectureError(
+                _unsupported_reason(name), help=did_you_mean(name, [*index, *known])
+            )
         for model_type, architecture in pairs:
             chosen.setdefault(model_type, {})[architecture] = None
     return {model_type: tuple(architectures) for model_type, architectures in chosen.items()}
 
 
-def _unsupported(name: str) -> str:
-    if name not in shipped().model_types():
+def _unsupported_reason(name: str) -> str:
+    if name not in shipped_library().model_types():
         return f"there is no spec for {name!r}"
-    if refusal := shipped().load(name).refuse:
+    if refusal := shipped_library().load(name).refuse:
         return f"{name} is not counted: {refusal}"
     return f"{name} is only a part of other models: verify one of those"
 
@@ -132,7 +134,7 @@ def changed_architectures(since: str = "HEAD") -> Chosen:
     files = _git(since, "diff", "--name-only", "--relative", since, "--", ".")
     files += _git(since, "ls-files", "--others", "--exclude-standard", ".")
     names = {os.path.basename(file).removesuffix(".yaml") for file in files if file.endswith(".yaml")}
-    known, touched = all_architectures(), dependents(names, shipped().entries())
+    known, touched = all_architectures(), dependents(names, shipped_library().entries())
     return {model_type: known[model_type] for model_type in sorted(touched) if model_type in known}
 
 
@@ -140,7 +142,7 @@ def _git(since: str, *command: str) -> list[str]:
     """The lines that git prints in the directory of the specs."""
     try:
         done = subprocess.run(
-            ["git", *command], cwd=shipped().folder, capture_output=True, text=True, check=True
+            ["git", *command], cwd=shipped_library().folder, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError) as error:
         detail = str(getattr(error, "stderr", "") or error).strip()

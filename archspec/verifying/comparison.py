@@ -33,7 +33,7 @@ def tree_of(spec: Spec, architecture: str, raw: Config) -> Node:
     return Builder(scope).build(architecture)
 
 
-def counted(spec: Spec, architecture: str, raw: Config) -> Count:
+def count(spec: Spec, architecture: str, raw: Config) -> Count:
     """The rows and the tree that the spec gives, or its error."""
     tree = None
     try:
@@ -59,11 +59,11 @@ class Comparer:
         except Refused as error:
             refusal = error
         try:
-            ours = ours or counted(self.spec, self.architecture, raw)
+            ours = ours or count(self.spec, self.architecture, raw)
         except Exception:  # a bug of archspec is reported like any other difference
             return [self.difference(raw, "crash", "", "", traceback.format_exc(limit=-3), [])], ""
         if refusal is not None:
-            if ours.error is not None or self.reference.tolerates(refusal, ours.rows):
+            if ours.error is not None or self.reference.may_differ(refusal, ours.rows):
                 return [], str(refusal)[:160]
             places = blamed_places(self.spec, ours.tree, "accepted", "", refusal.owners)
             return [self.difference(raw, "accepted", "", str(refusal), "a count", places)], ""
@@ -102,7 +102,9 @@ class Comparer:
     def shrink(self, raw: Config, differences: list[Difference]) -> list[Difference]:
         """The same differences at the smallest config that shows them all."""
         causes = {_cause(difference) for difference in differences}
-        small = smallest(raw, lambda smaller: causes <= {_cause(found) for found in self.compare(smaller)[0]})
+        small = shrink_config(
+            raw, lambda smaller: causes <= {_cause(found) for found in self.compare(smaller)[0]}
+        )
         return [found for found in self.compare(small)[0] if _cause(found) in causes]
 
     def difference(
@@ -116,7 +118,7 @@ def _cause(difference: Difference) -> tuple[str, tuple[str, ...]]:
     return difference.kind, difference.places[:1]
 
 
-def smallest(raw: Config, shows: Callable[[Config], bool]) -> Config:
+def shrink_config(raw: Config, shows: Callable[[Config], bool]) -> Config:
     """The config without the fields that are not needed to show something."""
     small = dict(raw)
     for name in [name for name in raw if name != "model_type"]:

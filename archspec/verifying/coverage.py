@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
-from archspec.specs.exported import Class, exported
+from archspec.specs.exported import Class, exported_types
 from archspec.specs.index import whole_digests
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.verifying import campaign
 
 HOW = "archspec verify --coverage"
@@ -43,13 +43,13 @@ class Pair(NamedTuple):
 
 def paths() -> tuple[str, str]:
     """The record and the page in docs/. Errors: :class:`ArchspecError` without docs/."""
-    docs = os.path.join(os.path.dirname(shipped().folder), "docs")
+    docs = os.path.join(os.path.dirname(shipped_library().folder), "docs")
     if not os.path.isdir(docs):
         raise ArchspecError("there is no docs/ here: run this in a checkout")
     return os.path.join(docs, "coverage.json"), os.path.join(docs, "coverage.md")
 
 
-def recorded() -> tuple[dict[str, Any], dict[Key, Pair]]:
+def read_record() -> tuple[dict[str, Any], dict[Key, Pair]]:
     """The conditions and the pairs of docs/coverage.json; both empty without the file."""
     try:
         with open(paths()[0], encoding="utf-8") as file:
@@ -64,23 +64,23 @@ def recorded() -> tuple[dict[str, Any], dict[Key, Pair]]:
 
 def exported_classes() -> dict[Key, Class]:
     """(model type, class) -> how transformers lists it, for every class that it exports."""
-    types = exported().items()
+    types = exported_types().items()
     return {(model_type, name): line for model_type, found in types for name, line in found.classes.items()}
 
 
 def digests() -> dict[Key, str]:
     """The digest of the spec files of each supported pair."""
-    library = shipped()
+    library = shipped_library()
     current, known = whole_digests(library.entries(), library.files()), library.index()
     lines = exported_classes().items()
     return {key: current[line.reads] for key, line in lines if line.reads in known.get(key[1], ())}
 
 
-def stale() -> list[str]:
+def stale_lines() -> list[str]:
     """The lines of docs/coverage.json and docs/coverage.md that are out of date."""
     from archspec.reference import versions
 
-    (head, pairs), now, wanted = recorded(), exported_classes(), digests()
+    (head, pairs), now, wanted = read_record(), exported_classes(), digests()
     here = versions()["transformers"]
     if head.get("transformers") != here:
         return [f"docs/coverage.json is of transformers {head.get('transformers')}, not {here}: run {HOW}"]
@@ -106,7 +106,7 @@ def update(
     """Verify stale pairs, or everything, and write both files; return the number of wrong pairs."""
     from archspec.reference import versions
 
-    (head, before), now, wanted = recorded(), exported_classes(), digests()
+    (head, before), now, wanted = read_record(), exported_classes(), digests()
     conditions = {**versions(), "samples": samples, "seed": seed}
     if everything or any(head.get(name) != value for name, value in conditions.items()):
         before = {}
@@ -129,18 +129,18 @@ def update(
             cause = outcome.unavailable or ", ".join(sorted({one.kind for one in outcome.differences}))
             pairs.append(Pair(*key, line.autos, outcome.verdict, outcome.compared, cause, wanted[key]))
         else:
-            cause = _unavailable(*key)
+            cause = _unavailable_reason(*key)
             pairs.append(Pair(*key, line.autos, "unavailable" if cause else "unsupported", 0, cause))
     write(conditions, pairs)
     return sum(pair.status == "wrong" for pair in pairs)
 
 
-def _unavailable(model_type: str, architecture: str) -> str:
+def _unavailable_reason(model_type: str, architecture: str) -> str:
     """The reason that a class cannot be built from its default config, or nothing."""
-    from archspec.reference import Refused, Unavailable, built, config_of, model_class
+    from archspec.reference import Refused, Unavailable, build, config_of, model_class
 
     try:
-        built(model_class(architecture, model_type), config_of(model_type, {}))
+        build(model_class(architecture, model_type), config_of(model_type, {}))
     except Unavailable as error:
         return str(error)
     except Refused as error:

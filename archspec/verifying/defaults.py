@@ -24,7 +24,13 @@ def setting_differences(spec: Spec) -> list[Difference]:
     raw = {"model_type": spec.model_type}
     scope = Scope(spec, raw)
     found = _defaults(scope, config_of(spec.model_type, raw), "")
-    return [*found, *_null_parts(scope), *_zeros(scope), *_aliases(spec), *_readonly(spec)]
+    return [
+        *found,
+        *_null_parts(scope),
+        *_zero_differences(scope),
+        *_alias_differences(spec),
+        *_readonly_differences(spec),
+    ]
 
 
 def config_differences(spec: Spec, raw: Config) -> list[Difference]:
@@ -60,9 +66,11 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[Difference]:
         try:
             ours = scope.get(name)
         except ArchspecError as error:
-            if theirs is not _ABSENT and field is not None and not field.required:
+            if theirs is not _ABSENT and field is not None and not field.is_required:
                 refusing = [problem.place for problem in error.problems if problem.place]
-                yield _difference("default", path + name, _shown(theirs), str(error), [*refusing, *places])
+                yield _difference(
+                    "default", path + name, _value_text(theirs), str(error), [*refusing, *places]
+                )
             continue
         computed = name in spec.fixed or bool(field and field.computed)
         if field is not None and field.of_layers is not None:
@@ -71,8 +79,8 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[Difference]:
             yield _difference("default", path + name, "null", f"a config of {ours.model_type}", places)
         elif isinstance(ours, SubConfig):
             yield from _sub_config(ours, theirs, path + name, places)
-        elif theirs is not _ABSENT and not _same(ours, theirs, computed):
-            yield _difference("default", path + name, _shown(theirs), _shown(ours), places)
+        elif theirs is not _ABSENT and not _is_equal(ours, theirs, computed):
+            yield _difference("default", path + name, _value_text(theirs), _value_text(ours), places)
 
 
 def _by_layer(names: tuple[str, ...], ours: Any, theirs: Any, scope: Scope) -> tuple[Any, Any]:
@@ -93,7 +101,7 @@ def _null_parts(scope: Scope) -> Iterator[Difference]:
             yield from _defaults(Scope(part, raw), config_of(model_type, raw), f"{name}.")
 
 
-def _zeros(scope: Scope) -> Iterator[Difference]:
+def _zero_differences(scope: Scope) -> Iterator[Difference]:
     """Computed numbers that are 0 in the spec but that transformers computes for a 0, too."""
     spec = scope.spec
     for name, field in spec.fields.items():
@@ -107,7 +115,7 @@ def _zeros(scope: Scope) -> Iterator[Difference]:
             continue
         if type(theirs) is int and theirs not in (0, ours):
             places = _places(scope, name)
-            yield _difference("default", f"{name} for 0", _shown(theirs), _shown(ours), places)
+            yield _difference("default", f"{name} for 0", _value_text(theirs), _value_text(ours), places)
 
 
 def _read(config: Any, name: str) -> Any:
@@ -136,22 +144,24 @@ def _sub_config(ours: SubConfig, theirs: Any, path: str, places: list[Place]) ->
         yield _difference("default", f"{path}.model_type", str(expected), ours.model_type, places)
         return
     try:  # it may be refused; its defaults are compared all the same
-        scope = ours.opened(ours.library.load(ours.model_type))
+        scope = ours.open(ours.library.load(ours.model_type))
     except ArchspecError:  # not supported
         return
     for one in _defaults(scope, theirs, path + "."):
         yield one._replace(places=(*map(str, places), *one.places))
 
 
-def _same(ours: Any, theirs: Any, computed: bool) -> bool:
+def _is_equal(ours: Any, theirs: Any, computed: bool) -> bool:
     if theirs is None and computed:
         return True  # computed by the model, not by the config class
     if isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
-        return len(ours) == len(theirs) and all(_same(a, b, False) for a, b in zip(ours, theirs, strict=True))
+        return len(ours) == len(theirs) and all(
+            _is_equal(a, b, False) for a, b in zip(ours, theirs, strict=True)
+        )
     return isinstance(ours, bool) == isinstance(theirs, bool) and bool(ours == theirs)
 
 
-def _aliases(spec: Spec) -> Iterator[Difference]:
+def _alias_differences(spec: Spec) -> Iterator[Difference]:
     """Names under which transformers' config class knows a field, but not the spec."""
     config = config_class(spec.model_type)
     theirs: dict[str, str] = getattr(config, "attribute_map", {})
@@ -164,7 +174,7 @@ def _aliases(spec: Spec) -> Iterator[Difference]:
             yield _difference("alias", alias, f"a name of {name}", "no such name", [field.place])
 
 
-def _readonly(spec: Spec) -> Iterator[Difference]:
+def _readonly_differences(spec: Spec) -> Iterator[Difference]:
     """Names that only one side refuses because it computes them."""
     theirs = readonly_names(config_class(spec.model_type))
     for name in sorted(theirs ^ spec.readonly.keys()):
@@ -173,6 +183,6 @@ def _readonly(spec: Spec) -> Iterator[Difference]:
         yield _difference("readonly", name, expected, found, [place])
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     text = "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) < 120 else text[:117] + "..."

@@ -16,12 +16,12 @@ class Failure(NamedTuple):
     message: str
 
 
-def cores() -> int:
+def available_cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def spread(
+def run_tasks(
     work: Callable[[Any], Any],
     tasks: Sequence[Any],
     jobs: int,
@@ -34,14 +34,14 @@ def spread(
     the system can fork from a server. With one job, the work is done in this process.
     """
     if jobs <= 1 or len(tasks) <= 1:
-        yield from ((task, _guarded(work, task)) for task in tasks)
+        yield from ((task, _run_guarded(work, task)) for task in tasks)
         return
     from pebble import ProcessPool
 
     futures: dict[Future[Any], Any] = {}
     with ProcessPool(min(jobs, len(tasks)), initializer=_prepare, context=_context(preload)) as pool:
         try:
-            futures |= {pool.schedule(_guarded, [work, task], timeout=timeout): task for task in tasks}
+            futures |= {pool.schedule(_run_guarded, [work, task], timeout=timeout): task for task in tasks}
             for future in as_completed(futures):
                 yield futures[future], _result(future, timeout)
         finally:  # if the caller stops early
@@ -62,7 +62,7 @@ def _prepare() -> None:
     gc.set_threshold(10_000)
 
 
-def _guarded(work: Callable[[Any], Any], task: Any) -> Any:
+def _run_guarded(work: Callable[[Any], Any], task: Any) -> Any:
     try:
         return work(task)
     except Exception as error:  # one task that fails must not end the others

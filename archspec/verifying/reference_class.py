@@ -23,7 +23,7 @@ class ReferenceClass:
         """The tensors of the model. Errors: :class:`Refused`, :class:`Unavailable`."""
         return transformers_rows(self.architecture, raw, self.spec.model_type)
 
-    def tolerates(self, refusal: Refused, rows: list[Row]) -> bool:
+    def may_differ(self, refusal: Refused, rows: list[Row]) -> bool:
         """Return True if a spec may count what the class refuses."""
         return False
 

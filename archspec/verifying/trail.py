@@ -17,7 +17,7 @@ _MAX_CALLS = 20  # calls of calls that are followed
 Attributes = list[tuple[dict[str, Body], Module]]  # with the module whose names they read
 
 
-def trail(root: Node, name: str) -> list[Place]:
+def trail_of(root: Node, name: str) -> list[Place]:
     """The lines on the way to a tensor or module, the outermost first.
 
     The last one defines it. If the tree does not have the name, the last one is the expression that decided
@@ -73,7 +73,7 @@ def tie_places(root: Node, name: str, source: str) -> list[Place]:
                 ties.append(tie.place)
         if node.module is not None and all(end.startswith(inside) for end in (name, source) if end):
             holders.append(defining_place(node))
-    return unique([*ties, *holders[::-1]])
+    return unique_places([*ties, *holders[::-1]])
 
 
 def _attribute(attributes: Attributes, name: str) -> tuple[Body | None, Module | None]:
@@ -94,7 +94,7 @@ def _attributes(body: Body, owner: Module, spec: Spec) -> tuple[Attributes, list
     calls = [body.place]
     pending = [body]
     for _ in range(_MAX_CALLS):
-        for module in _called(pending.pop().tree, spec) if pending else ():
+        for module in _called_modules(pending.pop().tree, spec) if pending else ():
             calls.append(module.place)
             if isinstance(module.body, Expression):
                 pending.append(module.body)
@@ -108,13 +108,13 @@ def _by_name(body: dict[str, Body] | list[Body]) -> dict[str, Body]:
     return body if isinstance(body, dict) else {str(index): item for index, item in enumerate(body)}
 
 
-def _called(tree: ast.expr, spec: Spec) -> Iterator[Module]:
+def _called_modules(tree: ast.expr, spec: Spec) -> Iterator[Module]:
     """The modules that an expression may be, whichever branch it takes, without their arguments."""
     if isinstance(tree, ast.IfExp):
-        yield from _called(tree.body, spec)
-        yield from _called(tree.orelse, spec)
+        yield from _called_modules(tree.body, spec)
+        yield from _called_modules(tree.orelse, spec)
     elif isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):  # .routed(…)
-        yield from _called(tree.func.value, spec)
+        yield from _called_modules(tree.func.value, spec)
     elif module := spec.module(callee(tree)):
         yield module
 
@@ -166,6 +166,6 @@ def _part_places(tree: ast.expr, scope: Scope | None) -> list[Place]:
     return found
 
 
-def unique(places: Iterable[Place]) -> list[Place]:
+def unique_places(places: Iterable[Place]) -> list[Place]:
     """Each place once, at its first mention."""
     return list(dict.fromkeys(places))

@@ -67,7 +67,7 @@ def other_values(spec: Spec) -> tuple[Other, ...]:
     return _FOUND[key]
 
 
-def applied(raw: Config, chosen: list[Other]) -> Config:
+def apply_values(raw: Config, chosen: list[Other]) -> Config:
     """A config with other values, except those in sub-configs that it does not give."""
     raw = copy.deepcopy(raw)
     for other in chosen:
@@ -81,7 +81,7 @@ def applied(raw: Config, chosen: list[Other]) -> Config:
 
 def _is_accepted(model_type: str, other: Other) -> bool:
     try:
-        config_of(model_type, applied({"model_type": model_type}, [other]))
+        config_of(model_type, apply_values({"model_type": model_type}, [other]))
     except (Refused, Unavailable):
         return False
     return True
@@ -100,7 +100,7 @@ def _candidates(spec: Spec) -> list[tuple[str, list[Any]]]:
     scope = Scope(spec, {})
     for name in [name for name in spec.fixed if name not in {*fields, *_ANYWHERE}]:
         with suppress(ArchspecError):
-            found.append((name, _alternatives(scope.get(name))))
+            found.append((name, _alternative_values(scope.get(name))))
     return found
 
 
@@ -111,7 +111,7 @@ def _values(field: dataclasses.Field[Any], texts: list[str]) -> list[Any]:
         default = field.default_factory()
     kind = str(field.type)
     words = set(re.findall(r"\w+", kind))
-    values = _alternatives(default)
+    values = _alternative_values(default)
     if default is None:
         values += [True, False] if "bool" in kind else []
         values += [3] if "int" in words else []
@@ -124,7 +124,7 @@ def _values(field: dataclasses.Field[Any], texts: list[str]) -> list[Any]:
     return list({(type(value), repr(value)): value for value in values}.values())
 
 
-def _alternatives(default: Any) -> list[Any]:
+def _alternative_values(default: Any) -> list[Any]:
     found: list[Any] = []
     if isinstance(default, bool):
         found = [not default]

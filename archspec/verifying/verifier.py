@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Place
 from archspec.reference import Refused, Unavailable
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config, Difference, blamed_places
-from archspec.verifying.comparison import Comparer, Count, counted, smallest, tree_of
-from archspec.verifying.generate.choices import misfits
+from archspec.verifying.comparison import Comparer, Count, count, shrink_config, tree_of
+from archspec.verifying.generate.choices import misfit_configs
 from archspec.verifying.generate.sampling import Sampler, valid_configs
 from archspec.verifying.generate.search import Search
 from archspec.verifying.reference_class import ReferenceClass
-from archspec.verifying.undeclared import Other, applied
+from archspec.verifying.undeclared import Other, apply_values
 
 AIM_FROM = 10  # samples from which on each branch and condition of the spec gets configs, too
 TRIES = 40  # configs drawn for each one that is to be compared
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 
 def verify(model_type: str, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:
     """Compare an architecture at its default config and at ``samples`` random valid configs."""
-    return verify_spec(shipped().load(model_type), architecture, samples, seed)
+    return verify_spec(shipped_library().load(model_type), architecture, samples, seed)
 
 
 def verify_spec(spec: Spec, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:
@@ -141,7 +141,7 @@ class Verifier:
     def draw(self) -> None:
         """Compare at one random config, with other values for some of the unmentioned fields."""
         raw = self.sampler.sample()
-        ours = counted(self.spec, self.architecture, raw)
+        ours = count(self.spec, self.architecture, raw)
         if ours.error is not None:
             cause = str(next((problem.place for problem in ours.error.problems), None))
             self.causes[cause] += 1
@@ -149,7 +149,7 @@ class Verifier:
                 near = self.sampler.mend(self._is_accepted)
                 if near is None:
                     return
-                raw, ours = near, counted(self.spec, self.architecture, near)
+                raw, ours = near, count(self.spec, self.architecture, near)
         chosen = [other for other in self.others if self.random.random() < 0.15]
         before = len(self.valid)
         if not chosen or ours.error is not None:
@@ -157,7 +157,7 @@ class Verifier:
         else:
             self._attempt(self._compare_others, raw, chosen)
         if len(self.valid) > before:
-            self.sampler.accept()
+            self.sampler.add_valid()
             if not self.screened:
                 self.screened = True
                 self._attempt(self._screen, raw)
@@ -180,40 +180,40 @@ class Verifier:
 
     def _compare_others(self, raw: Config, chosen: list[Other], keep: bool = True) -> None:
         """Compare with some other values; if that differs, find the value that does, and drop it."""
-        if not self.comparer.differs(mixed := applied(raw, chosen)):
+        if not self.comparer.differs(mixed := apply_values(raw, chosen)):
             self.valid += [mixed] if keep else []
             return
         if self.comparer.differs(raw):
             if keep:
                 self.compare(raw)
             return
-        guilty = self._guilty(raw, chosen)
+        guilty = self._find_differing(raw, chosen)
         for other in guilty:
             self.others.remove(other)
-            differences, _ = self.comparer.compare(applied(raw, [other]))
+            differences, _ = self.comparer.compare(apply_values(raw, [other]))
             if any(difference.kind != "accepted" for difference in differences):
                 self._add_unmentioned(raw, other, differences)
-        mixed = applied(raw, [other for other in chosen if other not in guilty])
+        mixed = apply_values(raw, [other for other in chosen if other not in guilty])
         if keep and not self.comparer.differs(mixed):
             self.valid.append(mixed)
 
-    def _guilty(self, raw: Config, chosen: list[Other]) -> list[Other]:
+    def _find_differing(self, raw: Config, chosen: list[Other]) -> list[Other]:
         """The values that differ one by one, found by halving."""
         if len(chosen) == 1:
             return chosen
         middle = len(chosen) // 2
         halves = (chosen[:middle], chosen[middle:])
-        found = [half for half in halves if self.comparer.differs(applied(raw, half))]
-        return [other for half in found for other in self._guilty(raw, half)] or chosen[:1]
+        found = [half for half in halves if self.comparer.differs(apply_values(raw, half))]
+        return [other for half in found for other in self._find_differing(raw, half)] or chosen[:1]
 
     def _add_unmentioned(self, raw: Config, other: Other, differences: list[Difference]) -> None:
         differs = self.comparer.differs
-        small = smallest(raw, lambda one: differs(applied(one, [other])) and not differs(one))
+        small = shrink_config(raw, lambda one: differs(apply_values(one, [other])) and not differs(one))
         path = ".".join(other.path)
         expected = ", ".join(f"{d.kind} {d.name}" for d in differences[:3])
         places = blamed_places(self.spec, None, "unmentioned", other.path[0], ())
         found = f"no field {path}"
-        raw = applied(small, [other])
+        raw = apply_values(small, [other])
         self.differences.append(self.comparer.difference(raw, "unmentioned", path, expected, found, places))
 
     def _compare_settings(self, default: Config) -> None:
@@ -225,7 +225,7 @@ class Verifier:
         self.differences += [one._replace(architecture=self.architecture) for one in found]
         if not self.is_first or not self.reference.takes_nulls:
             return
-        small = self.sampler.fresh(0)
+        small = self.sampler.draw_config(0)
         try:
             start = default if self.comparer.differs(small) else small  # few layers are enough
         except Unavailable:
@@ -242,7 +242,7 @@ class Verifier:
     def _compare_misfits(self) -> None:
         """Compare, with the first class, values that do not fit: transformers must build what is counted."""
         for small in self.sampler.accepted[:1] if self.is_first else ():
-            for raw in misfits(self.spec, small, self.reference.layer_lists()):
+            for raw in misfit_configs(self.spec, small, self.reference.layer_lists()):
                 try:
                     found = self.comparer.compare(raw)[0]
                 except Unavailable:

@@ -38,7 +38,7 @@ def test_a_difference_is_laid_on_its_line() -> None:
 def test_a_draft_keeps_its_lines_in_a_notebook() -> None:
     draft = Draft("net", "model_type: net\nmodules:\n  Net:\n    a: Linear(8, 8)\n", ["Net"], {}, {})
     found = Derived([draft], [])
-    assert str(found) == draft.text.rstrip("\n") and not found.wrong
+    assert str(found) == draft.text.rstrip("\n") and not found.has_differences
     assert found._repr_html_() == f"<div><pre>{found}</pre></div>"
 
 
@@ -73,4 +73,4 @@ def test_python_derives_as_the_command_does(tmp_path: Path, capsys: pytest.Captu
     printed = capsys.readouterr()
     assert printed.out == f"{found}\n" == (tmp_path / "gpt2.yaml").read_text()
     assert printed.err.splitlines() == list(found.verdicts())
-    assert not found.wrong and archspec.load("GPT2Model", specs=tmp_path).params == 124_439_808
+    assert not found.has_differences and archspec.load("GPT2Model", specs=tmp_path).params == 124_439_808

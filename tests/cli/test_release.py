@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archspec.cli import release
-from archspec.specs.exported import ModelType, exported
+from archspec.specs.exported import ModelType, exported_types
 
 pytestmark = pytest.mark.reference
 
@@ -21,8 +21,8 @@ def test_nothing_is_new_with_the_release_of_the_specs() -> None:
 
 
 def test_a_class_of_one_release_alone_is_new_or_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    older = {name: found for name, found in exported().items() if name != "mobilenet_v1"}
-    older["bygone"] = ModelType({"BygoneModel": exported()["bert"].classes["BertModel"]}, {}, ())
+    older = {name: found for name, found in exported_types().items() if name != "mobilenet_v1"}
+    older["bygone"] = ModelType({"BygoneModel": exported_types()["bert"].classes["BertModel"]}, {}, ())
     monkeypatch.setattr(release, "exported", lambda: older)
     found = release.changes()
     assert found.gone == [("bygone", "BygoneModel")]

@@ -10,14 +10,14 @@ import pytest
 import sympy
 
 import archspec
-from archspec.compare.alignment import Alignment, aligned
+from archspec.compare.alignment import Alignment, align
 from archspec.compare.formulas import as_python, forms
 
 
 def between(
     a: str, b: str, of_a: dict[str, Any] | None = None, of_b: dict[str, Any] | None = None, **options: Any
 ) -> Alignment:
-    return aligned(archspec.load(a, set=of_a), archspec.load(b, set=of_b), **options)
+    return align(archspec.load(a, set=of_a), archspec.load(b, set=of_b), **options)
 
 
 def rows(found: Alignment) -> list[tuple[str, str, int, str]]:

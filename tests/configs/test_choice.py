@@ -10,7 +10,7 @@ import archspec
 from archspec.configs.choice import choose
 from archspec.configs.reader import read_config
 from archspec.errors import ArchspecError
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 Raw = dict[str, Any]
 LLAMA = {"model_type": "llama"}
@@ -187,9 +187,9 @@ def test_configs_without_a_class(config: Raw, architecture: str | None, message:
 
 def test_a_model_type_of_transformers_is_never_corrected() -> None:
     from archspec.configs.unknown import unknown_type
-    from archspec.specs.exported import exported
+    from archspec.specs.exported import exported_types
 
-    assert not any("did you mean" in unknown_type(name, shipped())[1] for name in exported())
+    assert not any("did you mean" in unknown_type(name, shipped_library())[1] for name in exported_types())
 
 
 def test_a_part_of_a_default_config_is_counted() -> None:

@@ -11,7 +11,7 @@ import archspec
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
 from archspec.specs.exported import config_fields, former_fields
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 TYPES = (
     *("openai-gpt", "gpt2", "bert", "xlnet", "ctrl", "distilbert", "roberta", "t5", "bart", "electra"),
@@ -24,7 +24,7 @@ CHOOSES = ("architectures", "id2label")  # of a class
 
 def idle(model_type: str) -> dict[str, Any]:
     """The fields of a model type that its spec does not have, each with a value of its kind."""
-    spec, config = shipped().load(model_type), read_config({"model_type": model_type})
+    spec, config = shipped_library().load(model_type), read_config({"model_type": model_type})
     kinds = {**dict.fromkeys(former_fields(model_type), "any"), **config_fields(model_type)}
     firsts = {name: kind.split(" | ")[0].split("[")[0] for name, kind in kinds.items()}
     plain = {name: VALUES[first] for name, first in firsts.items() if VALUES.get(first) is not None}
@@ -55,7 +55,7 @@ def test_transformers_counts_the_same_with_them(model_type: str) -> None:
     import transformers
 
     own, small = transformers.CONFIG_MAPPING[model_type], {"num_hidden_layers": 2}
-    cls = getattr(transformers, shipped().load(model_type).architectures[0])
+    cls = getattr(transformers, shipped_library().load(model_type).architectures[0])
     kinds = config_fields(model_type)
     fields = {name: value for name, value in idle(model_type).items() if kinds.get(name) in ("int", "float")}
     for name in Random(7).sample(sorted(fields), min(6, len(fields))):

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from archspec.configs.json_text import as_json, keys, locate, nesting, parse_json, place_of, repeated_key
+from archspec.configs.json_text import (
+    as_json,
+    find_deep_nesting,
+    keys,
+    locate,
+    parse_json,
+    place_of,
+    repeated_key,
+)
 from archspec.configs.origin import Origin
 from archspec.errors import ConfigError, Source
 
@@ -52,7 +60,7 @@ def test_places_of_keys() -> None:
 
 @pytest.mark.parametrize(("lists", "offset"), [(63, 0), (64, 68), (65, 68)])
 def test_the_place_of_too_many_levels(lists: int, offset: int) -> None:
-    assert nesting('{"a":' + "[" * lists + "]" * lists + "}") == offset
+    assert find_deep_nesting('{"a":' + "[" * lists + "]" * lists + "}") == offset
 
 
 class Config:

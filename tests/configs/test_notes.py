@@ -11,7 +11,7 @@ from refused import LLAMA
 import archspec
 from archspec.configs.notes import notes
 from archspec.configs.reader import read_config
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 BARE = {"model_type": "llama"}
 FALCON = {"model_type": "falcon", "hidden_size": 8192, "n_head": 128, "n_head_kv": 8, "n_layer": 60}
@@ -43,7 +43,7 @@ LLAVA = {"model_type": "llava", "hidden_size": 64}
     ],
 )
 def test_notes(config: dict[str, Any], expected: list[str]) -> None:
-    found = notes(read_config(config), shipped().load(config["model_type"]))
+    found = notes(read_config(config), shipped_library().load(config["model_type"]))
     assert len(found) == len(expected) and all(map(str.startswith, found, expected)), found
 
 

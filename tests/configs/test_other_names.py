@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 MIMO = {"model_type": "mimo_v2_flash", "num_hidden_layers": 4, "n_routed_experts": 8}
 RECOGNIZER = {"model_type": "pp_ocrv6_small_rec", "architectures": ["PPOCRV6SmallRecForTextRecognition"]}
@@ -41,7 +41,7 @@ def params(raw: dict[str, Any], architecture: str | None = None) -> int:
 def test_transformers_builds_the_same(raw: dict[str, Any]) -> None:
     from archspec.verifying.comparison import Comparer
 
-    spec = shipped().load(raw["model_type"])
+    spec = shipped_library().load(raw["model_type"])
     [architecture] = raw.get("architectures", spec.architectures[:1])
     assert Comparer(spec, architecture).compare(raw)[0] == []
 

@@ -37,10 +37,10 @@ def test_it_is_counted_or_refused(one: dict[str, Any]) -> None:
 def test_from_pretrained_builds_as_much(one: dict[str, Any], tmp_path: Path) -> None:
     import transformers
 
-    from archspec.reference import built
+    from archspec.reference import build
 
     name = archspec.load(one["config"]).architecture  # by the model type if the config's class is unknown
     cls = getattr(transformers, name)
     (tmp_path / "config.json").write_text(json.dumps(one["config"]))
-    model = built(cls, cls.config_class.from_pretrained(tmp_path))
+    model = build(cls, cls.config_class.from_pretrained(tmp_path))
     assert sum(tensor.numel() for tensor in model.parameters()) == one["params"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from archspec.configs.scope import Scope
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 Toy = Callable[[str], tuple[Scope, str]]
 
@@ -21,7 +21,7 @@ def toy(tmp_path: Path) -> Toy:
         path = tmp_path / "toy.yaml"
         lines = "".join(f"  {line}\n" for line in body.splitlines())
         path.write_text(f"model_type: toy\nconfig: {{n: 3, h: 2, layers: 2}}\narchitectures:\n{lines}")
-        spec = shipped().load_file(str(path))
+        spec = shipped_library().load_file(str(path))
         return Scope(spec, {}), spec.architectures[0]
 
     return made

@@ -93,7 +93,7 @@ def test_an_unknown_layer_is_refused_when_it_is_recomputed(kept: Kept) -> None:
 def test_the_closed_form_is_the_count(architecture: str, attention: str, checkpointing: bool) -> None:
     step = Step(2, 64, attention=attention, checkpointing=checkpointing)
     model = archspec.load(architecture)
-    found = Formula.of(model.scope, architecture, "activation_bytes", step)
+    found = Formula.derive(model.scope, architecture, "activation_bytes", step)
     found.source = model
     lengths = {"past", "new_encoder_tokens", "encoder_tokens"}
     assert not {symbol.name for symbol in found.expr.free_symbols} & lengths
@@ -104,7 +104,7 @@ def test_the_closed_form_is_the_count(architecture: str, attention: str, checkpo
     narrow = archspec.load({**model.config.raw, "hidden_size": 512}, architecture)
     assert found.evaluate(hidden_size=512) == StepActivations(narrow.scope, architecture, step).bytes
     with pytest.raises(archspec.ArchspecError, match="activations are in bytes"):
-        ClosedForm.of(model.scope, architecture, "activation_bytes", step).in_bytes("bfloat16")
+        ClosedForm.derive(model.scope, architecture, "activation_bytes", step).in_bytes("bfloat16")
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from archspec.cli.main import main
 from archspec.costs.excess import excess_of
 from archspec.costs.records import PRODUCTS, own_terms, routed_share, walk
 from archspec.errors import ArchspecError
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
-RECORD = json.loads((Path(shipped().folder) / "costs.json").read_text())["types"]
+RECORD = json.loads((Path(shipped_library().folder) / "costs.json").read_text())["types"]
 CALLS: tuple[dict[str, int], ...] = ({"tokens": 64}, {"tokens": 1, "past": 4095})
 
 

@@ -13,7 +13,7 @@ from archspec.costs.forward import Forward
 from archspec.costs.records import Call as Lengths
 from archspec.errors import ArchspecError, FormulaError
 from archspec.specs.index import CostRecord
-from archspec.specs.library import Library, shipped
+from archspec.specs.library import Library, shipped_library
 from archspec.symbolic.closed_form import ClosedForm
 
 Call = Callable[..., Forward]
@@ -145,8 +145,8 @@ def test_a_state_may_have_a_fixed_dtype(call: Call) -> None:
 
 def test_bytes_of_states_have_no_closed_form_in_one_dtype() -> None:
     def elements(model_type: str, architecture: str) -> ClosedForm:
-        scope = Scope(shipped().load(model_type), {"num_hidden_layers": 2})
-        return ClosedForm.of(scope, architecture, "cache_elements", Lengths(1, 4))
+        scope = Scope(shipped_library().load(model_type), {"num_hidden_layers": 2})
+        return ClosedForm.derive(scope, architecture, "cache_elements", Lengths(1, 4))
 
     with pytest.raises(FormulaError, match="dtypes"):
         elements("mamba2", "Mamba2Model").in_bytes("bfloat16")
@@ -171,7 +171,7 @@ def test_gradients_that_were_not_verified_are_refused(monkeypatch: pytest.Monkey
 
 
 def test_numbers_that_were_not_validated_are_refused() -> None:
-    scope = Scope(shipped().load("llama"), {"num_hidden_layers": 1})
+    scope = Scope(shipped_library().load("llama"), {"num_hidden_layers": 1})
     whole = Forward(scope, "LlamaModel", 1, 8)
     assert whole.masked_flops < whole.flops
     assert whole.allocations == ("exact", "static", "pages")

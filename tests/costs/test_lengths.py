@@ -14,11 +14,11 @@ import archspec
 from archspec.costs.lengths import positions
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError, FormulaError
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
-COSTS = json.loads(Path(shipped().folder, "costs.json").read_text(encoding="utf-8"))
+COSTS = json.loads(Path(shipped_library().folder, "costs.json").read_text(encoding="utf-8"))
 EXACT = {name: line["exact"] for name, line in COSTS["types"].items()}
-SPECS = [shipped().load(name) for name in shipped().model_types()]
+SPECS = [shipped_library().load(name) for name in shipped_library().model_types()]
 RULES = {spec.model_type: spec.max_length for spec in SPECS if spec.max_length}
 ONE_LENGTH = {name for spec in SPECS for name in spec.equal_lengths}
 FEW = 24  # positions
@@ -115,7 +115,7 @@ def test_a_call_is_at_most_as_long_as_position_tables() -> None:
     gpt2 = archspec.load("GPT2LMHeadModel")
     assert used("GPT2LMHeadModel")[:3] == (1, 1024, 0) and used("GPT2LMHeadModel", past=1000).tokens == 24
     assert used("GPT2LMHeadModel", tokens=1, past=1023).context == 1024
-    assert gpt2.at(n_positions=4096).memory().call.call.tokens == 2048 == used("OPTModel").tokens
+    assert gpt2.with_fields(n_positions=4096).memory().call.call.tokens == 2048 == used("OPTModel").tokens
     assert archspec.load("RobertaModel").training().tokens == 510
     for refused in (
         lambda: gpt2.flops(tokens=1025),
@@ -134,7 +134,7 @@ def test_the_positions_of_an_encoder_are_limited_separately() -> None:
     assert used("LEDForConditionalGeneration", encoder_tokens=16384).tokens == 1024
     with pytest.raises(ArchspecError, match=r"the encoder of LED.* at most 16,384 tokens, .* has 16,385"):
         led.flops(encoder_tokens=16385)
-    assert led.at(max_encoder_position_embeddings=100).quantity("flops").call.encoder_tokens == 100
+    assert led.with_fields(max_encoder_position_embeddings=100).quantity("flops").call.encoder_tokens == 100
     assert used("BartForCausalLM", encoder_tokens=5000).encoder_tokens == 5000  # of another's encoder
 
 

@@ -11,9 +11,9 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
-SPECS = [shipped().load(name) for name in shipped().model_types()]
+SPECS = [shipped_library().load(name) for name in shipped_library().model_types()]
 TEXT_PARTS = {"text_config", "language_config", "llm_config"}
 UNEVEN = {"num_attention_heads": 16, "num_key_value_heads": 5}
 

@@ -111,7 +111,7 @@ def test_the_loss_is_part_of_the_activations() -> None:
     assert f">= {found.total_bytes:,}" in str(found)
     staged = archspec.load(LLAMA).training(1, 1024, pipeline_parallel=2)
     assert (staged.stage, staged.loss_bytes) == (1, found.loss_bytes)
-    first, last = (kept for kept, _ in staged._kept)
+    first, last = (kept for kept, _ in staged._stage_bytes)
     assert last > found.loss_bytes > first
 
 
@@ -138,10 +138,10 @@ def test_zero_s_stage_3_gathers_the_largest_layer(name: str, layer: str) -> None
     found = model.training(data_parallel=4, zero=3)
     inside = (one for one in model.tensors() if one.name.startswith(f"{layer}.") and not one.tied_to)
     elements = sum(one.numel for one in inside if one.kind == "parameter")
-    (row,) = found.gathered
+    (row,) = found.gathered_rows
     assert (row.elements, row.bytes) == (elements, 2 * elements)
     assert row in found.parts
-    assert not model.training(data_parallel=4, zero=2).gathered
+    assert not model.training(data_parallel=4, zero=2).gathered_rows
     assert "layers that are gathered ahead" in found.excluded
 
 

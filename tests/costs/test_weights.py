@@ -10,7 +10,7 @@ import archspec
 from archspec.costs.weights import Weights
 from archspec.errors import ArchspecError
 from archspec.formats.scheme import LAYOUTS
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 LLAMA: dict[str, Any] = {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
 LLAMA_2_70B = {**LLAMA, "dtype": "float16", "hidden_size": 8192, "intermediate_size": 28672}
@@ -133,7 +133,7 @@ def test_fp8_agrees_with_transformers(name: str, skipped: list[str] | None, bloc
     tensors = [one for one in model.parameters() if one.element_size() == 1]
     scales = [one for key, one in model.named_parameters() if key.endswith("scale_inv")]
     found = stored(
-        {"model_type": shipped().model_type_of(name), "architectures": [name], **SMALL[name]},
+        {"model_type": shipped_library().model_type_of(name), "architectures": [name], **SMALL[name]},
         quant_method="fp8",
         weight_block_size=list(blocks),
         **({"modules_to_not_convert": skipped} if skipped else {}),

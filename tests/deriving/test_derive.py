@@ -17,7 +17,7 @@ from archspec.configs.reader import read_config
 from archspec.deriving import Draft, compiled, draft, find, overlay, verified
 from archspec.linting.checks import lint
 from archspec.models.model import Model
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.verifying.verifier import verify_spec
 
 pytestmark = pytest.mark.reference
@@ -133,7 +133,9 @@ def test_sub_configs_come_with_their_own_drafts(tmp_path: Path, capsys: pytest.C
 def test_the_library_is_left_as_it_was() -> None:
     drafts = drafted("LlamaModel")[1]
     with overlay(drafts) as library:
-        assert library.load("llama").source.text == drafts[0].text != shipped().load("llama").source.text
+        assert (
+            library.load("llama").source.text == drafts[0].text != shipped_library().load("llama").source.text
+        )
     assert archspec.load("LlamaModel").params == 6_607_343_616
 
 

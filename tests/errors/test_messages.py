@@ -18,8 +18,8 @@ import pytest
 import archspec
 from archspec.configs.scope import Scope
 from archspec.specs import library
-from archspec.specs.library import shipped
-from archspec.specs.search_path import installed
+from archspec.specs.library import shipped_library
+from archspec.specs.search_path import installed_library
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
@@ -49,11 +49,11 @@ def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """The specs of tests/errors/specs instead of the real ones, so that messages do not change with them."""
     monkeypatch.setattr(library, "folder", lambda: str(HERE / "specs"))
     monkeypatch.chdir(HERE)
-    shipped.cache_clear()
-    installed.cache_clear()
+    shipped_library.cache_clear()
+    installed_library.cache_clear()
     yield tmp_path
-    shipped.cache_clear()
-    installed.cache_clear()
+    shipped_library.cache_clear()
+    installed_library.cache_clear()
 
 
 def read_cases(name: str) -> dict[str, tuple[str, str]]:
@@ -93,7 +93,7 @@ def spec_error(folder: Path, text: str) -> str:
     path = folder / "toy.yaml"
     path.write_text(MODEL.format(text) if text.startswith("    ") else text, encoding="utf-8")
     with pytest.raises(archspec.ArchspecError) as caught:
-        spec = shipped().load_file(str(path))
+        spec = shipped_library().load_file(str(path))
         scope = Scope(spec, {})
         scope.validate()
         tensors(Builder(scope).build(spec.architectures[0]))

@@ -14,7 +14,7 @@ import pytest
 import archspec
 from archspec.configs.overrides import parse_settings
 from archspec.configs.scope import Scope
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
@@ -51,7 +51,7 @@ def config_text(random: Random, folder: Path) -> None:
 
 def spec_text(random: Random, folder: Path) -> None:
     (folder / "toy.yaml").write_text(mutate(TOY, random), encoding="utf-8")
-    spec = shipped().load_file(str(folder / "toy.yaml"))
+    spec = shipped_library().load_file(str(folder / "toy.yaml"))
     for raw in ({"num_classes": 2, "num_labels": 3}, {"num_classes": 2, "kinds": ["full", "x"]}):
         scope = Scope(spec, raw)
         scope.validate()
@@ -66,7 +66,7 @@ def settings(random: Random, folder: Path) -> None:
 
 def values(random: Random, folder: Path) -> None:
     raw: dict[str, Any] = json.loads(random.choice(CONFIGS))
-    spec = shipped().load(raw["model_type"])
+    spec = shipped_library().load(raw["model_type"])
     names = [*spec.fields, *spec.fixed, *spec.attribute_map, "num_labels", "id2label", "architectures"]
     raw |= {name: 2 for name in raw if "layers" in name}
     raw |= {name: random.choice(VALUES) for name in random.choices(names, k=3)}

@@ -15,7 +15,7 @@ import pytest
 import archspec
 from archspec.configs.overrides import parse_override, split_settings
 from archspec.configs.scope import Scope, SubConfig
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 HERE = Path(__file__).parent
 LLAVA, QWEN, FALCON = json.loads((HERE / "configs.json").read_text(encoding="utf-8"))
@@ -50,7 +50,7 @@ NAMED: list[Case] = [
 def broken(random: random.Random) -> Case:
     """Return a config whose class, model type or field names are wrong in one of many ways."""
     raw = json.loads(json.dumps(random.choice(CONFIGS)))
-    index, own = shipped().index(), shipped().load(raw["model_type"])
+    index, own = shipped_library().index(), shipped_library().load(raw["model_type"])
     way = random.randrange(9)
     if way == 0:
         raw["architectures"] = [random.choice(sorted(index))]
@@ -65,7 +65,7 @@ def broken(random: random.Random) -> Case:
         at = random.randrange(len(raw["model_type"]))
         raw["model_type"] = raw["model_type"][:at] + raw["model_type"][at + 1 :]
     elif way == 4:
-        raw["model_type"] = random.choice(shipped().model_types())
+        raw["model_type"] = random.choice(shipped_library().model_types())
     elif way == 5:
         raw = {SYNONYMS.get(name, name): value for name, value in raw.items()}
     elif way == 6:

@@ -10,7 +10,7 @@ import pytest
 import archspec
 from archspec.configs.overrides import parse_settings
 from archspec.formats.scheme import kept_in_float32
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 SIZES = """vocab_size=64, hidden_size=32, intermediate_size=48, moe_intermediate_size=16, num_hidden_layers=3,
 first_k_dense_replace=1, num_attention_heads=2, num_key_value_heads=2, n_routed_experts=8, n_group=2,
@@ -28,7 +28,7 @@ ROUTERS = 2 * 8 * 32  # parameters of the two routers
 def test_routers_of_deepseek_v3_take_four_bytes() -> None:
     model = archspec.load(TINY)
     assert model.weights().bytes == 2 * model.params
-    assert model.weights().loaded[-1] == ("float32", ROUTERS, 4 * ROUTERS)
+    assert model.weights().loaded_table[-1] == ("float32", ROUTERS, 4 * ROUTERS)
     assert model.memory().weights_bytes == 2 * model.params + 2 * ROUTERS
     assert model.memory(dtype="float32").weights_bytes == 4 * model.params
     assert f"transformers loads {ROUTERS} parameters in float32, whatever the dtype" in model.memory().notes
@@ -36,13 +36,13 @@ def test_routers_of_deepseek_v3_take_four_bytes() -> None:
 
 def test_a_format_that_transformers_does_not_load_keeps_none() -> None:
     model = archspec.load({**TINY, "quantization": {"group_size": 32, "bits": 4}})
-    assert model.weights().scheme is not None and model.weights().upcast == 0
+    assert model.weights().scheme is not None and model.weights().upcast_params == 0
 
 
 def test_float16_keeps_more_than_bfloat16() -> None:
     t5 = archspec.load("T5Model")
-    assert t5.weights("bf16").upcast == 0
-    assert t5.weights("fp16").upcast == 12 * 512 * 2048  # the second Linear of each layer's MLP
+    assert t5.weights("bf16").upcast_params == 0
+    assert t5.weights("fp16").upcast_params == 12 * 512 * 2048  # the second Linear of each layer's MLP
 
 
 @pytest.mark.reference
@@ -84,16 +84,16 @@ def expected(model: Any, dtype: str) -> set[str]:
 def test_names_are_those_that_transformers_loads_in_float32() -> None:
     """For the first class of every model type that transformers builds at the default config."""
     from archspec.reference.classes import config_of, model_class
-    from archspec.reference.construction import built
+    from archspec.reference.construction import build
     from archspec.reference.costs import default_dtype
     from archspec.reference.verdicts import Refused, Unavailable
 
     compared, wrong = 0, []
-    firsts = [(model_type, names[0]) for model_type, names in shipped().catalogue().items() if names]
+    firsts = [(model_type, names[0]) for model_type, names in shipped_library().catalogue().items() if names]
     for model_type, name in firsts:
         try:
             with default_dtype("bfloat16"):
-                model = built(model_class(name, model_type), config_of(model_type, {}))
+                model = build(model_class(name, model_type), config_of(model_type, {}))
             ours = archspec.load({"model_type": model_type}, name)
         except (Refused, Unavailable, archspec.ArchspecError):
             continue

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 CLASSES = (
     *("LlamaForCausalLM", "Gemma2ForCausalLM", "GPT2LMHeadModel", "GPTNeoXForCausalLM", "FalconForCausalLM"),
@@ -46,11 +46,11 @@ def test_bitsandbytes_and_fp8_take_the_same_modules(name: str, monkeypatch: pyte
         and (type(module) is torch.nn.Linear or isinstance(module, Conv1D))
     }
     raw: dict[str, Any] = {**config.to_dict(), "architectures": [name], "dtype": "bfloat16"}
-    raw["model_type"] = shipped().model_type_of(name)
+    raw["model_type"] = shipped_library().model_type_of(name)
     ours = archspec.load(raw)
     for format in ("int8", "nf4"):
         if taken:
-            assert {*ours.weights(format)._packed} == taken
+            assert {*ours.weights(format)._packed_bytes} == taken
         else:
             with pytest.raises(archspec.ArchspecError, match="none of the weights"):
                 _ = ours.weights(format).bytes

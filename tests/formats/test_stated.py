@@ -212,7 +212,7 @@ def test_every_report_notes_an_assumed_dtype(capsys: Captured) -> None:
     bare = {key: value for key, value in LLAMA.items() if key != "dtype"}
     model, stated, grid = archspec.load(bare), archspec.load(LLAMA), {"num_hidden_layers": [1, 2]}
     quantized = archspec.load({**bare, "quantization_config": {"load_in_4bit": True}})
-    fixed = quantized.at(dtype="bfloat16").counts()
+    fixed = quantized.with_fields(dtype="bfloat16").counts()
     noted = [
         *(model.memory(tokens=8), model.cache(tokens=8), archspec.table([bare], columns="params,bytes")),
         *(archspec.sweep(bare, set=grid, columns=one) for one in ("bytes", "cache_bytes")),

@@ -67,7 +67,7 @@ def test_a_part_of_an_expression_knows_its_place(
 ) -> None:
     expression = parsed(text, **options)  # type: ignore[arg-type]
     assert isinstance(expression.tree, ast.BinOp)
-    place = expression.at(expression.tree.right)
+    place = expression.place_of(expression.tree.right)
     assert (place.line, place.column, place.width) == (line, column, width)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from archspec.language.values import describe, fits, has_negative, kind_of, numbers, shown
+from archspec.language.values import describe, has_kind, has_negative, kind_of, numbers, short_repr
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from archspec.language.values import describe, fits, has_negative, kind_of, numb
     ],
 )
 def test_fits(kinds: str, value: Any, expected: bool) -> None:
-    assert fits(value, kinds.split()) == expected
+    assert has_kind(value, kinds.split()) == expected
 
 
 def test_kind_of() -> None:
@@ -67,5 +67,5 @@ def test_describe(value: Any, text: str) -> None:
 
 
 def test_shown_values_are_short() -> None:
-    assert shown([1, 2]) == "[1, 2]"
-    assert all(len(shown(value)) <= 60 for value in ("a" * 500, [["b" * 90] * 9] * 9, 10**300))
+    assert short_repr([1, 2]) == "[1, 2]"
+    assert all(len(short_repr(value)) <= 60 for value in ("a" * 500, [["b" * 90] * 9] * 9, 10**300))

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from archspec.errors import Source, SpecError
-from archspec.language.yaml_reader import MAX_SPEC_BYTES, Mapping, Node, Scalar, Sequence, compact, parse
+from archspec.language.yaml_reader import MAX_SPEC_BYTES, Mapping, Node, Scalar, Sequence, compact_tree, parse
 
 TEXT = """# a comment
 a: 12:30
@@ -42,7 +42,7 @@ def test_nodes_know_their_text_and_place() -> None:
 )
 def test_compact_trees_are_plain_data(text: str) -> None:
     source = Source("toy.yaml", text)
-    assert parse(source) == parse(source, json.loads(json.dumps(compact(source))))
+    assert parse(source) == parse(source, json.loads(json.dumps(compact_tree(source))))
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ import pytest
 
 from archspec.cli.main import main
 from archspec.linting.checks import lint, shipped_files
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 ROOT = Path(__file__).parents[2]
 BROKEN = Path(__file__).parent / "broken.yaml"
-SPECS = list(shipped().files().values())
+SPECS = list(shipped_library().files().values())
 
 WORDS = {*keyword.kwlist, "range", "enumerate", "zip", "len"}
 

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from archspec.linting.schema import text
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import KEYS
 
 ROOT = Path(__file__).parents[2]
-SPECS = list(shipped().files().values())
+SPECS = list(shipped_library().files().values())
 SCHEMA = jsonschema.Draft7Validator(
     json.loads((ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8"))
 )

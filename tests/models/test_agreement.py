@@ -66,7 +66,7 @@ def check_assumptions(architecture: str, seed: int, tries: int) -> int:
             assumed = formula.assume({field: text})
         except ArchspecError:
             continue
-        found = {assumed.evaluate(), assumed.substituted(assumed.symbols)}
+        found = {assumed.evaluate(), assumed.value_at(assumed.symbols)}
         assert found == {counted(architecture, {field: value})}, (field, text)
         compared += 1
         moved = {chance.choice(sorted(values)): chance.choice((1, 2, 3, 4, 8, 16, 64))}
@@ -96,7 +96,7 @@ def check_moved(
     except ArchspecError:
         return  # a field may be valid only with the assumption
     before = there.assume(assumption)
-    assert {before.evaluate(), before.substituted(before.symbols)} == {after}, (assumption, moved)
+    assert {before.evaluate(), before.value_at(before.symbols)} == {after}, (assumption, moved)
 
 
 @pytest.mark.parametrize("architecture", ASSUMED)
@@ -149,7 +149,7 @@ def test_steps_of_costs_and_bytes_are_counted() -> None:
     rows = {row.field: row for row in model.sensitivity("flops", tokens=8).fields}
     assert rows["tokens"].step == model.forward(tokens=9).flops - model.forward(tokens=8).flops
     rows = {row.field: row for row in model.sensitivity(dtype="bf16").fields}
-    assert rows["n_layer"].step == 2 * (model.at(n_layer=13).params - model.params)
+    assert rows["n_layer"].step == 2 * (model.with_fields(n_layer=13).params - model.params)
 
 
 @pytest.mark.parametrize("architecture", ["T5ForConditionalGeneration", "BartForConditionalGeneration"])
@@ -160,7 +160,7 @@ def test_other_lengths_of_a_formula_are_those_of_a_call(architecture: str) -> No
     changed: list[dict[str, int]] = [{"encoder_tokens": 21}, {"past": 3}, {"past": 3, "encoder_tokens": 25}]
     for lengths in changed:
         expected = model.flops(**{"tokens": 10, "encoder_tokens": 20, **lengths}).flops
-        assert formula.at(lengths).evaluate() == formula.evaluate(lengths) == expected
+        assert formula.with_fields(lengths).evaluate() == formula.evaluate(lengths) == expected
     found = {row.field: row.step for row in formula.sensitivity().fields}
     for name, value in {"encoder_tokens": 21, "past": 1}.items():
         assert found[name] == formula.evaluate({name: value}) - formula.evaluate()

@@ -32,8 +32,10 @@ def test_values_are_given_or_defaults() -> None:
 
 def test_each_can_be_set_by_its_path() -> None:
     model = archspec.load(CONFIG)
-    assert {model.at({one.field: one.value}).params for one in model.fields} == {model.params}
-    assert model.at({"text_config.num_hidden_layers": 2}).fields["text_config.num_hidden_layers"].given
+    assert {model.with_fields({one.field: one.value}).params for one in model.fields} == {model.params}
+    assert (
+        model.with_fields({"text_config.num_hidden_layers": 2}).fields["text_config.num_hidden_layers"].given
+    )
 
 
 def test_a_field_has_the_name_that_the_config_gives_it() -> None:
@@ -48,7 +50,7 @@ def test_a_class_of_a_part_has_the_fields_of_the_part() -> None:
     config = {"model_type": "clip", "text_config": {"model_type": "clip_text_model", "hidden_size": 64}}
     model = archspec.load(config, "CLIPTextModel")
     assert "vision_config.hidden_size" not in [one.field for one in model.fields]
-    assert model.at({"text_config.hidden_size": 128}).params > model.params
+    assert model.with_fields({"text_config.hidden_size": 128}).params > model.params
 
 
 def test_they_need_no_sympy() -> None:

@@ -29,14 +29,14 @@ def counted(architecture: str, fields: dict[str, Any]) -> int | str:
 def check_branch(formula: archspec.Formula, fields: dict[str, Any], expected: int | str) -> bool:
     """Compare the expression at other fields with their count if they take the branch of the formula."""
     try:
-        there = formula.at(fields)
+        there = formula.with_fields(fields)
     except FormulaError:
         return False  # no closed form in that branch
     assert there.evaluate() == expected, fields
     if there.assumptions != formula.assumptions or there.definitions or formula.definitions:
         return False
     values = {name: there.config_values[name] for name in formula.symbols}
-    assert formula.substituted(values) == expected, fields
+    assert formula.value_at(values) == expected, fields
     return True
 
 
@@ -64,15 +64,15 @@ def test_any_field_gives_the_number_of_count(architecture: str) -> None:
 def test_fields_that_do_not_enter_change_nothing_and_are_noted() -> None:
     formula = archspec.formula("LlamaForCausalLM")
     assert formula.evaluate(max_position_embeddings=8192, rms_norm_eps=1e-5) == formula.evaluate()
-    there = archspec.formula("GPT2Model").at(n_ctx=2048, hidden_size=1024, num_attention_heads=16)
+    there = archspec.formula("GPT2Model").with_fields(n_ctx=2048, hidden_size=1024, num_attention_heads=16)
     assert there.notes == ("n_ctx does not change any count of gpt2; n_positions does",)
-    assert there.symbols["n_embd"] == 1024 and there.at(n_layer=2).symbols["n_embd"] == 1024
+    assert there.symbols["n_embd"] == 1024 and there.with_fields(n_layer=2).symbols["n_embd"] == 1024
 
 
 def test_a_flag_or_null_takes_the_formula_of_its_branch() -> None:
     formula = archspec.formula("DeepseekV3ForCausalLM")
     fields = {"q_lora_rank": None, "tie_word_embeddings": True}
-    there = formula.at(fields)
+    there = formula.with_fields(fields)
     assert "q_lora_rank" not in there.symbols
     assert there.notes == ("another branch: q_lora_rank = None; tie_word_embeddings = True",)
     count = archspec.load("DeepseekV3ForCausalLM", set=fields).params
@@ -85,7 +85,7 @@ def test_a_class_of_a_part_takes_the_paths_of_the_whole() -> None:
     formula = archspec.formula(config, architecture="CLIPTextModel")
     fields = {"text_config.num_hidden_layers": 2}
     expected = archspec.load(config, "CLIPTextModel", set=fields).params
-    assert formula.evaluate(fields) == formula.at(fields).evaluate() == expected
+    assert formula.evaluate(fields) == formula.with_fields(fields).evaluate() == expected
     other = {"vision_config.hidden_size": 64, "vision_config.num_attention_heads": 4}
     assert formula.evaluate(other) == formula.evaluate()
 
@@ -130,7 +130,7 @@ def test_successive_assumptions_apply_to_the_result_of_the_first() -> None:
     formula = archspec.formula("GPT2Model").assume(n_inner="4*n_embd")
     at_once = archspec.formula("GPT2Model").assume(n_inner="256*n_head", n_embd="64*n_head")
     later = formula.assume(n_embd="64*n_head")
-    assert later.expr == at_once.expr and "n_head" not in later.unused
+    assert later.expr == at_once.expr and "n_head" not in later.unused_fields
     with pytest.raises(FormulaError, match="n_inner is already replaced"):
         formula.assume(n_inner="3*n_embd")
 
@@ -166,7 +166,7 @@ def test_assumptions_take_parts_lists_and_other_branches() -> None:
 
 
 def test_flags_that_transformers_refuses_make_one_case() -> None:
-    cases = archspec.formula("BertModel").piecewise()
+    cases = archspec.formula("BertModel").cases()
     assert [flags for flags, _ in cases] == [{}] and cases[0][1].expr == archspec.formula("BertModel").expr
 
 
@@ -176,18 +176,20 @@ def test_flags_that_transformers_refuses_make_one_case() -> None:
 )
 def test_a_field_that_makes_a_list_enters_without_a_symbol(name: str, field: str) -> None:
     formula = archspec.formula(name)
-    assert field in formula.absent and field not in formula.unused
-    assert field in formula.entering
+    assert field in formula.absent and field not in formula.unused_fields
+    assert field in formula.relevant_fields
 
 
 def test_fields_of_all_kinds_and_of_sub_configs_enter() -> None:
-    assert archspec.formula("LlamaModel", set={"head_dim": 128}).unused == ()
-    assert "num_experts_per_tok" in archspec.formula("Qwen3NextForCausalLM").unused
-    assert "num_attention_heads" not in archspec.formula("BertForMaskedLM").entering
-    given = archspec.formula({"model_type": "llava", "vision_config": {"num_hidden_layers": 2}}).entering
+    assert archspec.formula("LlamaModel", set={"head_dim": 128}).unused_fields == ()
+    assert "num_experts_per_tok" in archspec.formula("Qwen3NextForCausalLM").unused_fields
+    assert "num_attention_heads" not in archspec.formula("BertForMaskedLM").relevant_fields
+    given = archspec.formula(
+        {"model_type": "llava", "vision_config": {"num_hidden_layers": 2}}
+    ).relevant_fields
     assert {"vision_config.num_hidden_layers", "text_config.attention_bias"} <= {*given}
-    assert "summary_type" not in archspec.formula("GPT2Model").entering
-    of_text = archspec.formula("GPT2ForSequenceClassification", "activation_bytes", tokens=8).entering
+    assert "summary_type" not in archspec.formula("GPT2Model").relevant_fields
+    of_text = archspec.formula("GPT2ForSequenceClassification", "activation_bytes", tokens=8).relevant_fields
     assert {"activation_function", "resid_pdrop", "n_head"} <= {*of_text}
-    listed = archspec.formula("Wav2Vec2Model").entering
+    listed = archspec.formula("Wav2Vec2Model").relevant_fields
     assert {"conv_dim", "feat_extract_norm", "do_stable_layer_norm"} <= {*listed}

@@ -17,7 +17,7 @@ BY = pytest.mark.parametrize("by", ["repetition", "component", "module", "layer"
 def test_parts_are_those_of_the_command_and_add_up(by: str, cli: Any) -> None:
     formula = archspec.formula("DeepseekV3ForCausalLM")
     options = {"depth": 2} if by == "module" else {}  # a depth is refused elsewhere
-    parts = formula.by(by, **options)
+    parts = formula.split(by, **options)
     words = ["--depth", "2"] if options else []
     assert cli(f"formula DeepseekV3ForCausalLM --by {by} --json", *words).json["parts"] == parts.as_json()
     assert sympy.expand(sympy.Add(*(part.expr for part in parts)) - formula.expr) == 0
@@ -35,25 +35,25 @@ def test_a_formula_of_0_has_one_part(by: str, cli: Any) -> None:
 
 def test_a_leading_form_prints_like_a_formula() -> None:
     formula = archspec.formula("GPT2LMHeadModel").assume("n_inner=4*n_embd")
-    form = formula.leading("n_embd", "n_layer")
+    form = formula.leading_terms("n_embd", "n_layer")
     assert (str(form), form.text(), repr(form)) == ("≈ 12·L·d²", "12·L·d²", "<params ≈ 12·L·d²>")
     assert form._repr_latex_() == f"$\\displaystyle \\approx {form.latex()}$" and "<math" in form.mathml()
     assert eval(form.python(), {}, formula.inputs) == form.value == 12 * 12 * 768**2
     assert form.value + form.dropped.value == formula.evaluate()
-    assert [part.label for part in form.by("component")] == ["attention", "feed-forward"]
+    assert [part.label for part in form.split("component")] == ["attention", "feed-forward"]
 
 
 @pytest.mark.parametrize("form", ["latex", "markdown"])
 def test_tables_are_those_of_the_command(form: str, cli: Any) -> None:
     formula = archspec.formula("BertModel")
     assert cli(f"formula BertModel --table {form}").out == formula.table(form) + "\n"
-    assert "d·(V + s + t)" in formula.by("component")._repr_html_()
+    assert "d·(V + s + t)" in formula.split("component")._repr_html_()
 
 
 @pytest.mark.parametrize("form", ["markdown", "c", "sql", "spark"])
 def test_a_formula_is_written_like_the_command_does(form: str, cli: Any) -> None:
     found = archspec.formula("GPT2Model")
-    assert cli(f"formula GPT2Model --format {form}").out == f"{found.written(form)}\n"
+    assert cli(f"formula GPT2Model --format {form}").out == f"{found.render(form)}\n"
     printed = cli("formula GPT2Model --json --symbol n_embd=h").json
     assert printed == found.as_json(symbol={"n_embd": "h"})
 

@@ -10,23 +10,23 @@ import pytest
 from archspec.reference import (
     Refused,
     Unavailable,
+    auto_classes,
     config_class,
     config_of,
-    exported,
-    mapped,
+    exported_classes,
     transformers_rows,
 )
 from archspec.specs.exported import ACTIVATIONS
-from archspec.specs.exported import exported as shipped_types
+from archspec.specs.exported import exported_types as shipped_types
 from tools.from_transformers import activations, types_are_stale
 
 pytestmark = pytest.mark.reference
 
 
 def test_every_class_of_transformers_is_listed() -> None:
-    assert len(mapped()) == 1606
-    assert mapped()["bert", "BertForPreTraining"] == ("AutoModelForPreTraining",)
-    found = exported()
+    assert len(auto_classes()) == 1606
+    assert auto_classes()["bert", "BertForPreTraining"] == ("AutoModelForPreTraining",)
+    found = exported_classes()
     assert len({architecture for _, architecture in found}) == 1761
     assert found["clip_text_model", "CLIPTextModelWithProjection"].autos == ("no auto class",)
     assert found["llama4", "Llama4ForCausalLM"].reads == "llama4_text"

@@ -9,7 +9,7 @@ import pytest
 
 from archspec.costs.records import Call
 from archspec.reference.costs import instance
-from archspec.reference.memory import Peak, measured_peak, reserved
+from archspec.reference.memory import Peak, measured_peak, reserved_tensors
 from archspec.reference.verdicts import Unavailable
 
 pytestmark = pytest.mark.reference
@@ -18,14 +18,14 @@ SMALL = {"num_hidden_layers": 1, "hidden_size": 12, "num_attention_heads": 3, "n
 
 def test_all_positions_or_a_window_are_reserved() -> None:
     model = instance("MistralModel", {**SMALL, "sliding_window": 8}, "mistral")
-    assert reserved(model, Call(2, 3, 2)) == {((2, 3, 5, 4), "bfloat16"): 2}
-    assert reserved(model, Call(2, 30)) == {((2, 3, 8, 4), "bfloat16"): 2}
+    assert reserved_tensors(model, Call(2, 3, 2)) == {((2, 3, 5, 4), "bfloat16"): 2}
+    assert reserved_tensors(model, Call(2, 30)) == {((2, 3, 8, 4), "bfloat16"): 2}
     raw = {"num_layers": 1, "d_model": 12, "num_heads": 3, "d_kv": 4}
-    found = reserved(instance("T5ForConditionalGeneration", raw, "t5"), Call(1, 5, 0, 7, 7))
+    found = reserved_tensors(instance("T5ForConditionalGeneration", raw, "t5"), Call(1, 5, 0, 7, 7))
     assert found == {((1, 3, length, 4), "bfloat16"): 2 for length in (5, 7)}  # of the encoder, too
     other = instance("XLNetModel", {"n_layer": 1, "d_model": 12, "n_head": 3}, "xlnet")
     with pytest.raises(Unavailable, match="does not take a StaticCache"):
-        reserved(other, Call(1, 5))
+        reserved_tensors(other, Call(1, 5))
 
 
 def test_a_peak_counts_living_tensors() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from archspec.costs.records import Call
 from archspec.reference import Unavailable, config_of, model_class
-from archspec.reference.costs import by_module, encodes, instance, measured
+from archspec.reference.costs import by_module, has_encoder_and_decoder, instance, measure
 
 pytestmark = pytest.mark.reference
 
@@ -45,8 +45,8 @@ _STREAMS = {"hidden_size": 32, "vocab_size": 50, "num_encoder_layers": 2, "num_d
 )
 def test_the_flops_on_meta_are_those_of_numbers(model_type: str, architecture: str, raw: Any) -> None:
     model = instance(architecture, raw, model_type)
-    encoder_tokens = _TOKENS if encodes(model) else 0
-    on_meta = measured(model, Call(2, _TOKENS, 0, encoder_tokens, encoder_tokens)).flops
+    encoder_tokens = _TOKENS if has_encoder_and_decoder(model) else 0
+    on_meta = measure(model, Call(2, _TOKENS, 0, encoder_tokens, encoder_tokens)).flops
     assert _folded(on_meta) == _folded(_on_cpu(model_type, architecture, raw, encoder_tokens > 0))
 
 
@@ -78,19 +78,19 @@ def _folded(flops: dict[str, int]) -> Counter[str]:
 def test_a_short_call_leaves_bigbird_as_it_was_built() -> None:
     model = instance("BigBirdPegasusModel", _BIGBIRD, "bigbird_pegasus")
     long, short = Call(1, 1, 0, 64, 64), Call(1, 1, 0, 8, 8)
-    fresh = measured(model, long)
-    assert measured(model, short) != fresh == measured(model, long)
+    fresh = measure(model, long)
+    assert measure(model, short) != fresh == measure(model, long)
 
 
 def test_heads_that_return_a_cache_take_none() -> None:
     """Heads of encoder-decoders return the cache of their model, but take none to go on from."""
     call = Call(1, 3, 0, 5, 5)
     model = instance("BartForQuestionAnswering", _BART, "bart")
-    expected = measured(instance("BartModel", _BART, "bart"), call).cache
-    assert expected and measured(model, call).cache == expected
+    expected = measure(instance("BartModel", _BART, "bart"), call).cache
+    assert expected and measure(model, call).cache == expected
     with pytest.raises(Unavailable, match="returns no cache"):
-        measured(model, Call(1, 1, 3, 5))
-    assert measured(instance("T5ForTokenClassification", _T5, "t5"), call).cache == {}
+        measure(model, Call(1, 1, 3, 5))
+    assert measure(instance("T5ForTokenClassification", _T5, "t5"), call).cache == {}
     both = instance("T5Model", {**_T5, "is_encoder_decoder": False}, "t5")  # one cache for both attentions
     with pytest.raises(Unavailable, match="is_encoder_decoder=False"):
-        measured(both, Call(1, 1, 0, 5, 5))
+        measure(both, Call(1, 1, 0, 5, 5))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from archspec.costs.records import Step
-from archspec.reference.saved import recomputed, saved, trained
+from archspec.reference.saved import recomputed_bytes, saved_bytes, training_model
 from archspec.reference.verdicts import Unavailable
 
 pytestmark = pytest.mark.reference
@@ -19,7 +19,7 @@ LAYER = "model.layers.0"
 def measured(
     step: Step, raw: dict[str, Any] = LLAMA, architecture: str = "LlamaForCausalLM"
 ) -> dict[str, int]:
-    return saved(trained(architecture, raw, raw["model_type"], step), step)
+    return saved_bytes(training_model(architecture, raw, raw["model_type"], step), step)
 
 
 def test_each_storage_belongs_to_one_module() -> None:
@@ -44,7 +44,7 @@ def test_with_checkpointing_a_layer_keeps_its_input_and_is_recomputed() -> None:
     found = measured(step)
     assert found[LAYER] == found["model.layers.1"] == 2 * 16 * 32 * 2
     assert not [name for name in found if name.startswith(f"{LAYER}.")]
-    again = recomputed(trained("LlamaForCausalLM", LLAMA, "llama", step), step)
+    again = recomputed_bytes(training_model("LlamaForCausalLM", LLAMA, "llama", step), step)
     whole = measured(step._replace(checkpointing=False))
     assert again == sum(size for name, size in whole.items() if name.startswith("model.layers.1."))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from archspec.reference import Refused, built
+from archspec.reference import Refused, build
 
 pytestmark = pytest.mark.reference
 
@@ -35,13 +35,13 @@ def test_layers_are_not_filled_but_refusals_stay(fill: Callable[..., Any]) -> No
     called: set[str] = set()
     sys.setprofile(lambda frame, event, _: called.add(frame.f_code.co_qualname) if event == "call" else None)
     try:
-        built(calls(layers), None)
+        build(calls(layers), None)
     finally:
         sys.setprofile(None)
     assert {"Embedding.reset_parameters", "LayerNorm.reset_parameters"} <= called
     skipped = {"kaiming_uniform_", "uniform_", "normal_", "ones_", "zeros_"}
     assert not called & {"Linear.reset_parameters", *skipped}
     with pytest.raises(Refused):
-        built(calls(lambda self: fill(nn.init, nn.Linear(2, 3, device="meta").weight)), None)
+        build(calls(lambda self: fill(nn.init, nn.Linear(2, 3, device="meta").weight)), None)
     assert nn.init.normal_.__module__ == "torch.nn.init"  # as it was
     assert nn.Linear.reset_parameters.__module__ == "torch.nn.modules.linear"

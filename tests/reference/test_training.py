@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from archspec.costs.records import Call
-from archspec.reference.costs import instance, measured
+from archspec.reference.costs import instance, measure
 from archspec.reference.training import measured_training
 
 pytestmark = pytest.mark.reference
@@ -21,7 +21,7 @@ _BART |= {"d_model": 32, "vocab_size": 50, "encoder_layerdrop": 0.9, "decoder_la
 
 def ratios(model_type: str, architecture: str, raw: dict[str, Any], call: Call = _CALL) -> dict[str, float]:
     """By module how many forwards a step is."""
-    forward = measured(instance(architecture, raw, model_type), call).flops
+    forward = measure(instance(architecture, raw, model_type), call).flops
     step = measured_training(instance(architecture, raw, model_type, trains=True), call)
     assert step.keys() == forward.keys()
     return {path: step[path] / forward[path] for path in step}

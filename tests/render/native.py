@@ -23,7 +23,7 @@ class Library:
     """The compiled C function of a formula."""
 
     def __init__(self, formula: archspec.Formula, folder: Path) -> None:
-        source, name = formula.written("c"), formula.quantity
+        source, name = formula.render("c"), formula.quantity
         (folder / "formula.c").write_text(source)
         command = ["cc", "-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", "formula.so", "formula.c"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)

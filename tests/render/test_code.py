@@ -12,10 +12,10 @@ from native import CONDITION, OVERFLOW, Library, Query, over_a_row
 
 import archspec
 from archspec.errors import ArchspecError
-from archspec.render.arrangements import arrangement
+from archspec.render.arrangements import arrange
 from archspec.render.conditions import identifier
 from archspec.render.programs import program
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.tables.quantities import COSTS
 from archspec.verifying.campaign import all_architectures
 from tools.fuzz.code_at import cases, inputs_at, run_python
@@ -41,7 +41,7 @@ SAMPLED = random.Random(14).sample(archspec.architectures(), 16)
 
 
 def sql_of(formula: archspec.Formula, row: dict[str, Any]) -> str:
-    return over_a_row(formula.written("sql"), row)
+    return over_a_row(formula.render("sql"), row)
 
 
 def formula_of(architecture: str, quantity: str = "flops") -> archspec.Formula:
@@ -126,7 +126,7 @@ def test_code_outside_of_its_branch_refuses(tmp_path: Path, query: Query) -> Non
     there = archspec.formula("OPTForCausalLM", set=OPT_350M)
     assert eval(there.python(), {}, there.inputs) == query(sql_of(there, there.inputs)) == 331_198_464
     for language in ("python", "sql", "c"):
-        assert "word_embed_proj_dim == hidden_size" in formula.written(language)
+        assert "word_embed_proj_dim == hidden_size" in formula.render(language)
     assert all(eval(text, {}, formula.inputs) for text in formula.checks)
     failed = [text for text in formula.checks if not eval(text, {}, small)]
     assert failed == ["word_embed_proj_dim == hidden_size"]
@@ -184,7 +184,7 @@ def test_code_refuses_other_sizes(
 def test_code_of_costs_refuses_what_transformers_cannot_run(
     architecture: str, changed: dict[str, Any], quantity: str, tmp_path: Path, query: Query
 ) -> None:
-    formula, broken = formula_of(architecture, quantity), archspec.load(architecture).at(changed)
+    formula, broken = formula_of(architecture, quantity), archspec.load(architecture).with_fields(changed)
     with pytest.raises(ArchspecError, match="cannot run it"):
         broken.forward(tokens=4)
     assert runs(formula) == formula.evaluate()
@@ -260,7 +260,7 @@ def test_fields_that_only_decide_keep_the_values_of_the_config() -> None:
 
 def test_fields_with_the_names_of_reserved_words(tmp_path: Path, query: Query) -> None:
     """No field of a spec is a keyword of C or SQL as it is written in code."""
-    names = {name for kind in all_architectures() for name in shipped().load(kind).fields}
+    names = {name for kind in all_architectures() for name in shipped_library().load(kind).fields}
     assert identifier("freeze", "sql") == '"freeze"'
     columns = sorted({identifier(name, "sql") for name in names})
     query(f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(f'1 AS {name}' for name in columns)})")
@@ -271,7 +271,7 @@ def test_fields_with_the_names_of_reserved_words(tmp_path: Path, query: Query) -
 
 def test_parts_are_code_under_their_labels(query: Query) -> None:
     formula = archspec.formula("LlamaForCausalLM")
-    parts, row = arrangement(formula, "component"), formula.inputs
+    parts, row = arrange(formula, "component"), formula.inputs
     labelled = [(part.label, part.terms) for part in parts]
     wanted = {part.label.replace("-", "_"): int(formula.number(part.expr)) for part in parts}
     namespace: dict[str, Any] = {**row}
@@ -289,7 +289,7 @@ def beyond_64_bits(dialect: str, integer: str) -> tuple[str, int]:
     row["num_hidden_layers"] = 2**20 + 1
     wanted = eval(formula.python(), {}, dict(row))
     assert "//" in formula.python() and wanted > 2**80
-    return over_a_row(formula.written(dialect), row, dialect, integer), wanted
+    return over_a_row(formula.render(dialect), row, dialect, integer), wanted
 
 
 def test_sql_of_narrow_columns_does_not_wrap_around(query: Query) -> None:
@@ -302,6 +302,6 @@ def test_sql_of_narrow_columns_does_not_wrap_around(query: Query) -> None:
 def test_spark(spark: Any, ansi: str) -> None:
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     formulas = [archspec.formula(name) for name in (*NAMED, *PRINTED[:7])]
-    queries = {over_a_row(one.written("spark"), one.inputs, "spark"): one.evaluate() for one in formulas}
+    queries = {over_a_row(one.render("spark"), one.inputs, "spark"): one.evaluate() for one in formulas}
     queries |= dict([beyond_64_bits("spark", "INT")])
     assert [spark.sql(text).first()[0] for text in queries] == [*queries.values()]

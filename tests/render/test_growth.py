@@ -26,7 +26,7 @@ FAMILIES = (
 @pytest.mark.parametrize("architecture", FAMILIES)
 def test_the_leading_form_is_most_of_a_model(architecture: str) -> None:
     formula = archspec.formula(architecture)
-    found = formula.leading()
+    found = formula.leading_terms()
     assert sympy.expand(found.expr + found.dropped.expr - formula.expr) == 0
     assert found.value + found.dropped.value == formula.evaluate() and abs(found.dropped.share) < 0.1
 
@@ -63,17 +63,19 @@ def test_the_fields_that_grow() -> None:
     for name in ("attn_layer_period", "vision_config.patch_size", "conv_kernel[2]", "first_k_dense_replace"):
         assert not grows(formula, name), name
     assert not grows(formula, "tokens") and grows(archspec.formula("LlamaModel", "flops"), "tokens")
-    found = archspec.formula("Qwen3MoeForCausalLM").leading()  # its experts are kept, and its period stays
+    found = archspec.formula(
+        "Qwen3MoeForCausalLM"
+    ).leading_terms()  # its experts are kept, and its period stays
     assert "decoder_sparse_step" not in found.growing and found.dropped.share < 0.001
     assert sympy.Symbol("moe_intermediate_size") in found.expr.free_symbols
     # the backbone of DETR is half of it, and a constant: it is dropped only if fields are named
     detr = archspec.formula("DetrModel")
-    assert detr.leading().dropped.share < 0.02
-    assert detr.leading("d_model").dropped.share > 0.5
-    found = archspec.formula("Qwen3NextForCausalLM").leading("num_hidden_layers")
+    assert detr.leading_terms().dropped.share < 0.02
+    assert detr.leading_terms("d_model").dropped.share > 0.5
+    found = archspec.formula("Qwen3NextForCausalLM").leading_terms("num_hidden_layers")
     assert {"L_linear_attn", "L_self_attn"} < set(found.growing)
     with pytest.raises(FormulaError, match="num_attention_headss does not enter"):
-        archspec.formula("Qwen3NextForCausalLM").leading("num_attention_headss")
+        archspec.formula("Qwen3NextForCausalLM").leading_terms("num_attention_headss")
 
 
 d, layers, first, last, i = sympy.symbols("d L first last i")
@@ -96,9 +98,9 @@ d, layers, first, last, i = sympy.symbols("d L first last i")
 )
 def test_rates(fast: sympy.Expr, slow: sympy.Expr) -> None:
     rates = Rates({d, layers})
-    assert rates.outgrows(rates.of(fast), rates.of(slow))
-    assert not rates.outgrows(rates.of(slow), rates.of(fast))
-    assert not rates.outgrows(rates.of(fast), rates.of(fast))
+    assert rates.outgrows(rates.rate_of(fast), rates.rate_of(slow))
+    assert not rates.outgrows(rates.rate_of(slow), rates.rate_of(fast))
+    assert not rates.outgrows(rates.rate_of(fast), rates.rate_of(fast))
 
 
 def test_the_command_prints_the_approximation_and_what_it_drops(cli: Any) -> None:

@@ -129,7 +129,7 @@ def test_names_in_latex_never_touch() -> None:
 
 def test_products_in_markdown_have_no_escape_that_github_removes() -> None:
     formula = archspec.formula("GPT2Model")
-    shown, _, note = formula.written("markdown").partition("\n\n")
+    shown, _, note = formula.render("markdown").partition("\n\n")
     assert note.startswith("It holds for `add_cross_attention = False`")
     assert "d\\thinspace d_{" in shown
     assert shown.strip("$").replace("\\thinspace ", "\\,") == formula.latex()
@@ -140,7 +140,7 @@ def test_custom_notation_replaces_the_standard_one(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("D: {latex: D, meaning: width, fields: [n_embd]}\n")
     formula = archspec.formula("GPT2Model")
-    assert "D" in formula.written(notation=str(file)) and "D" not in formula.written()
+    assert "D" in formula.render(notation=str(file)) and "D" not in formula.render()
 
 
 def test_standard_symbols() -> None:

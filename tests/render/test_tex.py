@@ -10,8 +10,8 @@ import pytest
 
 import archspec
 from archspec.errors import FormulaError
-from archspec.render.arrangements import arrangement
-from archspec.render.formats import parts_table, typeset, typeset_cases
+from archspec.render.arrangements import arrange
+from archspec.render.formats import parts_table, to_latex, typeset_cases
 from archspec.render.tex.document import Layout
 from archspec.render.tex.lines import width
 
@@ -27,23 +27,23 @@ ARTICLE = 345  # points: 69 digits
 
 def cases(architecture: str, layout: Layout) -> str:
     formula = archspec.formula(architecture)
-    return typeset_cases(formula, formula.piecewise(), None, layout)
+    return typeset_cases(formula, formula.cases(), None, layout)
 
 
 def pieces(architecture: str) -> list[tuple[int, str]]:
     """The LaTeX that an author may paste, each with the width of its column."""
     formula = archspec.formula(architecture)
-    component, modules = arrangement(formula, "component"), arrangement(formula, "module", 2)
+    component, modules = arrange(formula, "component"), arrange(formula, "module", 2)
     found = [
         (COLUMN, formula.latex(env="align", width=48)),
         (ARTICLE, formula.latex(env="equation")),
         (ARTICLE, rf"\[{formula.latex(width=69)}\]"),
-        (ARTICLE, typeset(formula, component, None, Layout("align*"))),
-        (COLUMN, typeset(formula, component, None, Layout("align*", 48))),
+        (ARTICLE, to_latex(formula, component, None, Layout("align*"))),
+        (COLUMN, to_latex(formula, component, None, Layout("align*", 48))),
         (ARTICLE, rf"\noindent{parts_table(formula, component, 'latex')}"),
     ]
     if architecture == "BertModel":
-        found.append((ARTICLE, rf"\[{typeset(formula, modules, None, Layout(width=69))}\]"))
+        found.append((ARTICLE, rf"\[{to_latex(formula, modules, None, Layout(width=69))}\]"))
     return found
 
 
@@ -102,8 +102,8 @@ def test_an_equation_is_numbered_once() -> None:
 
 def test_parts_are_equations_below_each_other() -> None:
     formula = archspec.formula("BertModel")
-    component = arrangement(formula, "component")
-    total, *parts = typeset(formula, component).splitlines()[1:-1]
+    component = arrange(formula, "component")
+    total, *parts = to_latex(formula, component).splitlines()[1:-1]
     sides = [part.split(" &= ")[0].strip() for part in parts]
     assert sides == [rf"N_{{\text{{{part.label}}}}}" for part in component]
     assert all(side in total for side in sides)

@@ -10,8 +10,8 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError, SweepError
-from archspec.solving.budgets import Goal, goal, ratio_condition, size_of
-from archspec.solving.laws import optimum
+from archspec.solving.budgets import Goal, parse_goal, ratio_condition, size_of
+from archspec.solving.laws import find_optimum
 from archspec.solving.solve import solve
 
 
@@ -52,7 +52,7 @@ def test_memory_is_only_a_limit_next_to_a_size() -> None:
 
 
 def test_a_law_turns_compute_into_a_size(capsys: pytest.CaptureFixture[str]) -> None:
-    found, wanted = best(compute="1e21", law="kaplan"), optimum(1e21, "kaplan")
+    found, wanted = best(compute="1e21", law="kaplan"), find_optimum(1e21, "kaplan")
     assert found.costs["tokens"] == wanted.tokens
     assert found.costs["non_embedding_params"] == pytest.approx(wanted.params, rel=0.02)
     shaped = solve("LlamaForCausalLM", compute="1e21", top=1)
@@ -125,14 +125,14 @@ def test_sizes() -> None:
 
 
 def test_bytes_are_a_limit_unless_a_range_is_given() -> None:
-    assert goal("bytes", "1GiB") == Goal("bytes", 2**30, None, 2**30)
-    assert goal("bytes", "1GiB..2GiB") == Goal("bytes", None, 2**30, 2**31)
+    assert parse_goal("bytes", "1GiB") == Goal("bytes", 2**30, None, 2**30)
+    assert parse_goal("bytes", "1GiB..2GiB") == Goal("bytes", None, 2**30, 2**31)
 
 
 @pytest.mark.parametrize("text", INVALID)
 def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(SweepError, match=r"is not a size|is not a range"):
-        goal("params", text)
+        parse_goal("params", text)
 
 
 def test_ratios_are_conditions_on_whole_numbers() -> None:
@@ -154,7 +154,7 @@ ROWS = {  # parameters, FLOPs: arXiv:2203.15556, table 3 (approach 1) and table 
 def test_the_tables_of_hoffmann_et_al(law: str, row: str) -> None:
     """The tolerance is that of their rounding: sizes and exponents have two digits."""
     params, compute = map(float, row.split())
-    found = optimum(compute, law)
+    found = find_optimum(compute, law)
     assert found.params == pytest.approx(params, rel=0.06)
     assert 6 * found.params * found.tokens == pytest.approx(compute)
 
@@ -163,18 +163,18 @@ def test_the_parametric_loss_is_least_at_its_optimum() -> None:
     def loss(params: float) -> float:
         return float(482.01 / params**0.3478 + 2085.43 / (1e21 / 6 / params) ** 0.3658)
 
-    best = optimum(1e21, "besiroglu").params
+    best = find_optimum(1e21, "besiroglu").params
     assert loss(best) < min(loss(best * 1.01), loss(best * 0.99))
 
 
 def test_other_papers() -> None:
-    found = optimum(5.76e23, "besiroglu")  # arXiv:2404.10102, section 3: about 20 tokens per parameter
+    found = find_optimum(5.76e23, "besiroglu")  # arXiv:2404.10102, section 3: about 20 tokens per parameter
     assert 15 < found.tokens / found.params < 25
-    petaflop_day = optimum(1e15 * 86400, "kaplan")  # arXiv:2001.08361, table 6
+    petaflop_day = find_optimum(1e15 * 86400, "kaplan")  # arXiv:2001.08361, table 6
     assert petaflop_day[2:5] == ("non_embedding_params", 8.64e19, 1_300_000_000)
 
 
 @pytest.mark.parametrize(("compute", "law"), [(1e21, "chinchila"), (0, "kaplan"), (float("nan"), "kaplan")])
 def test_unknown_laws_and_invalid_compute_are_refused(compute: float, law: str) -> None:
     with pytest.raises(ArchspecError, match=r"did you mean chinchilla|are not a compute budget"):
-        optimum(compute, law)
+        find_optimum(compute, law)

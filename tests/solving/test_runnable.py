@@ -9,8 +9,8 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.errors import SweepError
-from archspec.specs.library import shipped
-from archspec.tree.runnable import unrunnable
+from archspec.specs.library import shipped_library
+from archspec.tree.runnable import run_problems
 
 NEEDED: dict[str, dict[str, Any]] = {  # for types whose default config transformers cannot run
     "bamba": {"attn_layer_indices": [1]},
@@ -91,7 +91,9 @@ SOLVED = [  # a class, budgets, and fields that are given
 
 
 def test_every_condition_reads_fields_of_its_spec_and_says_nothing_at_the_default_config() -> None:
-    specs = [spec for name in shipped().model_types() if (spec := shipped().load(name)).runnable]
+    specs = [
+        spec for name in shipped_library().model_types() if (spec := shipped_library().load(name)).runnable
+    ]
     assert len(specs) > 100
     for spec in specs:
         model_type, model = spec.model_type, None
@@ -101,7 +103,7 @@ def test_every_condition_reads_fields_of_its_spec_and_says_nothing_at_the_defaul
                 break
             except archspec.ArchspecError:
                 continue  # a field has no default
-        assert model is None or not [*unrunnable(model.scope, model.architecture)], model_type
+        assert model is None or not [*run_problems(model.scope, model.architecture)], model_type
 
 
 @pytest.mark.parametrize("architecture", BROKEN)
@@ -165,7 +167,7 @@ def test_solve_proposes_configs_without_a_warning(
 ) -> None:
     for one in archspec.solve(architecture, set=given, top=3, **budgets):
         model = archspec.load(one.config)
-        assert not [*unrunnable(model.scope, model.architecture)]
+        assert not [*run_problems(model.scope, model.architecture)]
 
 
 def _failure(config: dict[str, Any]) -> str:

@@ -27,7 +27,7 @@ def test_fields_have_roles() -> None:
         "sliding_window": "constant",
     }
     assert {name: found[name] for name in wanted} == wanted
-    assert "hidden_dim" not in notation.standard_glyphs() and "hidden_dim" not in notation.places()
+    assert "hidden_dim" not in notation.standard_glyphs() and "hidden_dim" not in notation.symbol_places()
 
 
 def test_an_unknown_role_is_refused(tmp_path: Path) -> None:

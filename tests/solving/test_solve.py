@@ -15,7 +15,7 @@ from archspec.cli.main import main
 from archspec.errors import ArchspecError, SweepError
 from archspec.solving.solutions import complete
 from archspec.solving.solve import Solution, solve
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.verifying.generate.sampling import Sampler
 
 LLAMA = {
@@ -232,9 +232,9 @@ def test_transformers_builds_what_is_written(
         assert solution.config["model_type"] and solution.config["transformers_version"]
 
 
-@pytest.mark.parametrize("model_type", shipped().model_types())
+@pytest.mark.parametrize("model_type", shipped_library().model_types())
 def test_every_config_is_written_in_full(model_type: str) -> None:
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     sampler = Sampler(spec, seed=3)
     for raw in [{"model_type": model_type}, *(sampler.sample() for _ in range(4))] if not spec.refuse else []:
         for architecture in spec.architectures[:2]:
@@ -259,7 +259,8 @@ def test_every_config_is_written_in_full(model_type: str) -> None:
 @pytest.mark.reference
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "model_type", [name for name in shipped().model_types() if not shipped().load(name).refuse]
+    "model_type",
+    [name for name in shipped_library().model_types() if not shipped_library().load(name).refuse],
 )
 def test_transformers_builds_what_is_written_of_every_model_type(model_type: str, tmp_path: Path) -> None:
     import torch
@@ -267,7 +268,7 @@ def test_transformers_builds_what_is_written_of_every_model_type(model_type: str
 
     from archspec.reference.classes import config_class
 
-    spec, tried = shipped().load(model_type), 0
+    spec, tried = shipped_library().load(model_type), 0
     sampler = Sampler(spec, seed=7)
     known = [name for name in spec.architectures if hasattr(transformers, name)][-1:]
     for architecture, raw in [(name, sampler.sample()) for name in known for _ in range(6)]:

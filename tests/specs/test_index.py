@@ -9,7 +9,7 @@ import pytest
 
 from archspec.errors import ArchspecError
 from archspec.specs import files, index
-from archspec.specs.library import Library, shipped
+from archspec.specs.library import Library, shipped_library
 from tools.release import compiled_specs, main
 
 TEXTS = {  # a parent, its child, a model that has the child as a part, and another
@@ -22,9 +22,9 @@ TEXTS = {  # a parent, its child, a model that has the child as a part, and anot
 
 
 def test_the_catalogue_is_what_parsing_gives() -> None:
-    found = shipped().catalogue()
-    assert list(found) == shipped().model_types()
-    assert found == {name: shipped().load(name).architectures for name in found}
+    found = shipped_library().catalogue()
+    assert list(found) == shipped_library().model_types()
+    assert found == {name: shipped_library().load(name).architectures for name in found}
     assert sum(map(len, found.values())) > 100
 
 
@@ -139,6 +139,6 @@ def test_a_folder_before_another_hides_its_specs(own: Library, tmp_path: Path) -
     ],
 )
 def test_dependents_follow_parents_parts_and_shared_files(name: str, found: str) -> None:
-    entries = shipped().entries()
+    entries = shipped_library().entries()
     assert {*found.split()} <= index.dependents({name}, entries)
     assert index.dependents({"gpt2"}, entries) & {"bert", "llama"} == set()

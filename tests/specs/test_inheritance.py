@@ -8,7 +8,7 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, SpecError
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
@@ -41,7 +41,7 @@ WRONG = """
 def read(folder: Path, text: str, name: str = "toy") -> Spec:
     path = folder / f"{name}.yaml"
     path.write_text(f"model_type: {name}\n{text}", encoding="utf-8")
-    return shipped().load_file(str(path))
+    return shipped_library().load_file(str(path))
 
 
 def shapes(spec: Spec, **config: object) -> dict[str, tuple[int, ...]]:

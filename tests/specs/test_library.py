@@ -8,8 +8,8 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.errors import SpecError, UnknownArchitectureError
-from archspec.specs.exported import exported
-from archspec.specs.library import Library, shipped
+from archspec.specs.exported import exported_types
+from archspec.specs.library import Library, shipped_library
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.node import auto_class
@@ -38,7 +38,7 @@ def width(spec: Spec) -> int:
 def test_sub_configs_are_found_where_the_spec_is(library: Library) -> None:
     assert width(library.load("whole")) == 3
     with pytest.raises(UnknownArchitectureError):
-        shipped().load("whole")
+        shipped_library().load("whole")
 
 
 def test_a_folder_before_the_library_has_parts_of_its_own(library: Library, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_folder_before_the_library_has_parts_of_its_own(library: Library, tmp_
 
 def test_a_users_file_finds_specs_in_its_directory(library: Library) -> None:
     Path(library.folder, "child.yaml").write_text("model_type: child\nextends: whole\n")
-    assert shipped().load_file(f"{library.folder}/child.yaml").architectures == ("ChildModel",)
+    assert shipped_library().load_file(f"{library.folder}/child.yaml").architectures == ("ChildModel",)
 
 
 def test_a_circle_is_refused(library: Library) -> None:
@@ -89,9 +89,9 @@ NAMED_AFTER = {
 
 
 def test_a_class_of_several_types_belongs_to_the_type_that_it_is_named_after() -> None:
-    several = {name for name, types in shipped().index().items() if len(types) > 1}
+    several = {name for name, types in shipped_library().index().items() if len(types) > 1}
     expected = {name: model_type for model_type, names in NAMED_AFTER.items() for name in names.split()}
-    assert {name: shipped().model_type_of(name) for name in several} == expected
+    assert {name: shipped_library().model_type_of(name) for name in several} == expected
 
 
 def test_the_longer_of_two_matching_model_types_is_used(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ AUTOS = ("AutoModel", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoBack
 @pytest.mark.parametrize("auto", AUTOS)
 def test_auto_classes_agree_with_transformers(auto: str) -> None:
     wrong = []
-    for model_type in shipped().model_types():
-        spec, theirs = shipped().load(model_type), exported().get(model_type)
+    for model_type in shipped_library().model_types():
+        spec, theirs = shipped_library().load(model_type), exported_types().get(model_type)
         classes = theirs.classes if theirs else {}
         listed = [name for name, one in classes.items() if auto in one.autos and one.reads == model_type]
         given = auto_class(spec, auto)
@@ -126,7 +126,7 @@ def refused(folder: Path, text: str) -> list[str]:
     path = folder / "toy.yaml"
     path.write_text(text)
     with pytest.raises(SpecError) as error:
-        shipped().load_file(str(path))
+        shipped_library().load_file(str(path))
     return [
         f"{problem.place.line if problem.place else 0}: {problem.message}" for problem in error.value.problems
     ]
@@ -154,7 +154,7 @@ def test_all_problems_of_a_file_are_reported_at_once(text: str, problems: list[s
 def test_drop_removes_inherited_names(tmp_path: Path) -> None:
     path = tmp_path / "toy.yaml"
     path.write_text("model_type: toy\nextends: llama\ndrop: [ToyForCausalLM, mlp_bias, require]\n")
-    parent, spec = shipped().load("llama"), shipped().load_file(str(path))
+    parent, spec = shipped_library().load("llama"), shipped_library().load_file(str(path))
     assert spec.prefix == "Toy" and spec.architectures[0] == "ToyModel"
     assert set(spec.architectures) == {
         f"Toy{name.removeprefix('Llama')}" for name in parent.architectures

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from archspec.specs import references
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec, leaves, model_types, output_paths
 from archspec.symbolic.runs.solver import is_deep
 from archspec.verifying.generate.choices import kinds_of
@@ -48,7 +48,7 @@ architectures:
 def spec(tmp_path: Path) -> Spec:
     path = tmp_path / "toy.yaml"
     path.write_text(TEXT, encoding="utf-8")
-    return shipped().load_file(str(path))
+    return shipped_library().load_file(str(path))
 
 
 def test_compared_texts(spec: Spec) -> None:

@@ -11,8 +11,8 @@ import pytest
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.reference import Row, module_rows, spec_rows
-from archspec.specs.library import shipped
-from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, deciding, weight_norm
+from archspec.specs.library import shipped_library
+from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, deciding_arguments, weight_norm
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
@@ -53,7 +53,7 @@ class Symbolic:
     """A number with a value for decisions, like those of archspec.symbolic."""
 
     def __init__(self, value: int) -> None:
-        self.decided = value
+        self.decision_value = value
 
 
 def shapes(call: str) -> str:
@@ -114,7 +114,7 @@ def test_refusals(call: str, message: str) -> None:
 def test_arguments_that_decide_which_tensors_there_are(
     name: str, arguments: list[Any], keywords: dict[str, Any], expected: list[Any]
 ) -> None:
-    assert deciding(name, arguments, keywords) == expected
+    assert deciding_arguments(name, arguments, keywords) == expected
 
 
 @pytest.mark.parametrize(("dim", "length"), [(0, (6, 1, 1)), (2, (1, 1, 3)), (-1, (1, 1, 3)), (None, ())])
@@ -136,7 +136,7 @@ def test_weight_norm_needs_a_weight(name: str, size: int, message: str) -> None:
 def rows(call: str, folder: Path) -> list[Row]:
     path = folder / "toy.yaml"
     path.write_text(f'model_type: toy\narchitectures:\n  Toy:\n    x: "{call}"\n', encoding="utf-8")
-    return spec_rows(tensors(Builder(Scope(shipped().load_file(str(path)), {})).build("Toy")))
+    return spec_rows(tensors(Builder(Scope(shipped_library().load_file(str(path)), {})).build("Toy")))
 
 
 def torch_rows(call: str) -> list[Row]:

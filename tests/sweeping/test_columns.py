@@ -16,7 +16,7 @@ import pytest
 
 import archspec
 from archspec.errors import SweepError
-from archspec.reports import plain
+from archspec.reports import to_text
 
 LLAMA = "LlamaForCausalLM"
 KINDS = {  # a column, and its type
@@ -95,7 +95,7 @@ def test_floats_stay_floats_if_the_condition_keeps_no_sampled_point(tmp_path: Pa
     assert [float(row["billions"]) for row in read_csv(tmp_path / "rows.csv")] == [
         r["billions"] for r in rows
     ]
-    assert "6.73923" in plain(grid.blocks())
+    assert "6.73923" in to_text(grid.blocks())
 
 
 @pytest.mark.parametrize("column", KINDS)

@@ -14,17 +14,17 @@ import pytest
 import archspec
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.tables.quantities import COST_COLUMNS
 
 LLAMA = "LlamaForCausalLM"
-RECORD = json.loads((Path(shipped().folder) / "costs.json").read_text())["types"]
+RECORD = json.loads((Path(shipped_library().folder) / "costs.json").read_text())["types"]
 VALID = {"esm": {"vocab_size": 33}, "gpt_neo": {"attention_types": [[["global"], 1]]}}  # defaults are refused
 OTHERS = ["deepseek_v3", "gpt_oss", "llama", "mamba2", "mistral", "qwen3_next", "t5"]  # without a limit
 LIMITED = [
     name
-    for name in shipped().model_types()
-    if shipped().load(name).max_length and RECORD.get(name, {}).get("exact")
+    for name in shipped_library().model_types()
+    if shipped_library().load(name).max_length and RECORD.get(name, {}).get("exact")
 ][::3]
 LENGTHS: tuple[Mapping[str, int], ...] = ({}, {"batch": 2, "past": 7}, {"tokens": 600})
 Call = dict[str, int]
@@ -66,7 +66,7 @@ def test_a_row_costs_what_the_verbs_report_in_any_order(model_type: str) -> None
     random, line = Random(model_type), RECORD[model_type]
     architecture = random.choice(line["exact"])
     config = {"model_type": model_type, **VALID.get(model_type, {})}
-    fields, rows = fields_of(Scope(shipped().load(model_type), config)), 0
+    fields, rows = fields_of(Scope(shipped_library().load(model_type), config)), 0
     validated = {"masked_flops": line["masked"], "training_flops": line["training"]}
     names = [one for one in (*COST_COLUMNS, "tokens") if architecture in validated.get(one, [architecture])]
     for lengths in LENGTHS:

@@ -17,7 +17,7 @@ from archspec.errors import SweepError
 from archspec.sweeping.axes import axis
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.pictures.panels import formatter, levels_of
-from archspec.sweeping.pictures.points import thin
+from archspec.sweeping.pictures.points import thin_axis
 
 DOCS, LLAMA, MIXTRAL = Path(__file__).parents[2] / "docs", "LlamaForCausalLM", "MixtralForCausalLM"
 GALLERY = (DOCS / "gallery.md").read_text(encoding="utf-8")
@@ -101,7 +101,7 @@ def test_the_gallery_shows_its_pictures(gallery: ModuleType) -> None:
 def test_values_for_a_picture_are_evenly_spaced(first: int, last: int, most: int) -> None:
     for step in (1, 3, 64):
         whole = axis("d", range(first, last + 1, step))
-        values = thin(whole, most).values
+        values = thin_axis(whole, most).values
         count, span = len(whole.values), whole.values[-1] - first
         assert len(values) <= most and set(values) <= set(whole.values)
         assert values[0] == first and values[-1] == whole.values[-1]
@@ -112,7 +112,7 @@ def test_values_for_a_picture_are_evenly_spaced(first: int, last: int, most: int
 
 def test_a_fine_grid_meets_points_that_can_be_built() -> None:
     grid = archspec.sweep(LLAMA, ["hidden_size=1:8192", "num_hidden_layers=2:96"])
-    assert sum(value % 64 == 0 for value in thin(grid.subject.axes[0], 200).values) > 90
+    assert sum(value % 64 == 0 for value in thin_axis(grid.subject.axes[0], 200).values) > 90
     for figure in (grid.plot(), grid.plot(kind="contour")):
         assert all(len(line.get_xdata()) > 50 for line in figure.axes[0].get_lines())
 

@@ -13,7 +13,7 @@ import pytest
 import archspec
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, SweepError
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.sweeping.axes import Axis, axes_of, axis
 from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.engine import Engine
@@ -101,9 +101,9 @@ def random_axis(name: str, value: Any, draw: random.Random) -> Axis:
     return axis(name, range(low, max(low, value) + draw.randrange(1, 5)))
 
 
-@pytest.mark.parametrize("model_type", shipped().model_types())
+@pytest.mark.parametrize("model_type", shipped_library().model_types())
 def test_random_grids_of_every_model_type(model_type: str) -> None:
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     if spec.refuse or not spec.architectures:
         return
     draw, sampler, tried = random.Random(model_type), Sampler(spec, seed=5), 0
@@ -174,7 +174,7 @@ def test_refused_points_have_no_row() -> None:
     grid = archspec.sweep(LLAMA, {"hidden_size": "32:320:32", "num_attention_heads": [3, 4]})
     rows = list(grid)
     assert all(row["hidden_size"] % row["num_attention_heads"] == 0 for row in rows)
-    ((reason, number),) = grid.refused.items()
+    ((reason, number),) = grid.refusals.items()
     assert len(rows) + number == grid.points == 20 and "hidden_size % num_attention_heads" in reason
 
 
@@ -202,7 +202,7 @@ def test_ties_columns_and_conditions() -> None:
         LLAMA, fields, tie=tie, columns=columns, where="hidden_size % 1024 == 0 or params < 4e8"
     )
     rows = list(grid)
-    assert grid.filtered == 40 - len(rows) > 0
+    assert grid.filtered_points == 40 - len(rows) > 0
     assert [*rows[0]][:4] == ["hidden_size", "num_hidden_layers", *tie]
     for row in rows:
         d = row["hidden_size"]

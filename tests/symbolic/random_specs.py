@@ -13,7 +13,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import Source
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
 from archspec.sweeping.axes import Axis
@@ -59,7 +59,7 @@ def over_grid(path: Path, axes: list[Axis], found: Any) -> tuple[np.ndarray[Any,
     with np.errstate(all="ignore"):
         mask = np.ones(shape, dtype=bool)
         for condition in path.conditions:
-            mask = mask & spread(evaluator.holds(condition, box))
+            mask = mask & spread(evaluator.test(condition, box))
         values = {
             name: spread(evaluator.value(value.expr if isinstance(value, Number) else value, box))
             for name, value in (found or {}).items()
@@ -180,7 +180,7 @@ def toy(text: str) -> Spec:
     def none(name: str, place: Any) -> Spec:
         raise AssertionError(name)
 
-    return parse_spec(Source("toy.yaml", text), none, shipped())
+    return parse_spec(Source("toy.yaml", text), none, shipped_library())
 
 
 def drawn(chance: random.Random) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def test_the_formula_of_a_prefill_differs_from_that_of_a_step() -> None:
     found = archspec.formula("Mamba2ForCausalLM", "flops")
     step = archspec.load("Mamba2ForCausalLM").forward(1, 1, 9).flops
     assert found.evaluate(tokens=1, past=9) == step
-    assert found.at(tokens=1, past=9).expr != found.expr
+    assert found.with_fields(tokens=1, past=9).expr != found.expr
     with pytest.raises(FormulaError, match=r"tokens: 2\.5 is not a length"):
         found.evaluate(tokens=2.5)
     assert archspec.formula("Mamba2ForCausalLM", "flops", tokens=1, past=4).evaluate(past=9) == step

@@ -16,7 +16,7 @@ import archspec
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.models.formula import Formula
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.counts import Loops
@@ -28,13 +28,15 @@ from archspec.verifying.generate.sampling import Sampler, valid_configs
 from archspec.verifying.undeclared import code_texts
 
 TYPES = sorted(all_architectures())
-PAIRS = [(model_type, name) for model_type in TYPES for name in shipped().load(model_type).architectures]
+PAIRS = [
+    (model_type, name) for model_type in TYPES for name in shipped_library().load(model_type).architectures
+]
 
 
 def formulas(
     spec: Spec, architecture: str, raw: dict[str, Any]
 ) -> tuple[dict[str, Formula], SymbolicBuilder]:
-    """The closed forms that give all exact counts, as `ClosedForm.of` looks for them."""
+    """The closed forms that give all exact counts, as `ClosedForm.derive` looks for them."""
     wanted = exact(spec, architecture, raw)
     for unroll, opaque in product((False, True), repeat=2):
         builder = SymbolicBuilder(Scope(spec, raw), opaque_floats=opaque, unroll=unroll)
@@ -45,7 +47,7 @@ def formulas(
         found = {quantity: Formula(architecture, quantity, rows, builder) for quantity in QUANTITIES}
         for formula in found.values():
             formula.source = ToySource(formula.scope)
-        if {quantity: formula.substituted(formula.symbols) for quantity, formula in found.items()} == wanted:
+        if {quantity: formula.value_at(formula.symbols) for quantity, formula in found.items()} == wanted:
             return found, builder
     raise AssertionError(f"{architecture}: no closed form gives {wanted}")
 
@@ -73,7 +75,7 @@ def valid(spec: Spec, architecture: str, sampler: Sampler) -> dict[str, Any] | N
         if not is_valid(spec, architecture, raw):
             raw = sampler.mend(lambda near: is_valid(spec, architecture, near))
         if raw is not None and is_valid(spec, architecture, raw):  # under other names it may not be
-            sampler.accept()
+            sampler.add_valid()
             return raw
     return None
 
@@ -103,7 +105,7 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
             same = (there.flags, there.conditions) == (formula.flags, formula.conditions)
             if same and formula.definitions.items() <= meant.items():
                 values = {name: there.config_values[name] for name in formula.symbols}
-                assert formula.substituted(values) == expected[quantity], (quantity, raw, other)
+                assert formula.value_at(values) == expected[quantity], (quantity, raw, other)
                 held += 1
     return held
 
@@ -111,7 +113,7 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
 @pytest.mark.reference
 @pytest.mark.parametrize("model_type", TYPES)
 def test_every_architecture(model_type: str) -> None:
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     for architecture in spec.architectures:
         sampler = Sampler(spec, 3, code_texts(spec))
         raw, default = valid(spec, architecture, sampler), {"model_type": model_type}
@@ -123,7 +125,7 @@ def test_every_architecture(model_type: str) -> None:
 @settings(max_examples=60, **LENIENT)
 @given(st.sampled_from(PAIRS), st.integers(0, 10**6))
 def test_random_configs(pair: tuple[str, str], seed: int) -> None:
-    spec, architecture = shipped().load(pair[0]), pair[1]
+    spec, architecture = shipped_library().load(pair[0]), pair[1]
     sampler = Sampler(spec, seed)
     for _ in range(2):
         raw = valid(spec, architecture, sampler)
@@ -132,7 +134,7 @@ def test_random_configs(pair: tuple[str, str], seed: int) -> None:
 
 
 def test_most_closed_forms_hold_for_other_numbers() -> None:
-    spec = shipped().load("llama")
+    spec = shipped_library().load("llama")
     sampler = Sampler(spec, 0)
     raw = valid(spec, "LlamaForCausalLM", sampler)
     assert raw is not None
@@ -154,13 +156,13 @@ def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(closed_form, "quantities_of", lambda found: {**quantities_of(found), "params": 7})
     with pytest.raises(ArchspecError, match="does not give the exact params"):
-        Formula.of(Scope(shipped().load("bert"), {"model_type": "bert"}), "BertModel")
+        Formula.derive(Scope(shipped_library().load("bert"), {"model_type": "bert"}), "BertModel")
 
 
 def test_a_closed_form_holds_only_for_its_number_of_recurrent_layers() -> None:
     formula = archspec.formula("EncodecModel")
     assert formula.evaluate(num_lstm_layers=2) == formula.evaluate() == archspec.load("EncodecModel").params
-    there = formula.at(num_lstm_layers=4)
+    there = formula.with_fields(num_lstm_layers=4)
     assert "num_lstm_layers == 4" in there.notes[0] and there.expr != formula.expr
     assert formula.evaluate(num_lstm_layers=4) == there.evaluate()
 
@@ -186,7 +188,7 @@ def test_a_formula_at_other_fields_is_the_count(
     settings = {"patch_size": [7, 5]} if "patch_size[1]" in fields else fields
     assert model.formula.evaluate(fields) == archspec.load(architecture, set={**start, **settings}).params
     if "num_query_pool" in fields:
-        assert "num_query_pool == 2" in model.formula.at(fields).assumptions
+        assert "num_query_pool == 2" in model.formula.with_fields(fields).assumptions
 
 
 def test_assumptions_follow_the_fields() -> None:
@@ -213,7 +215,7 @@ def test_conditions_with_the_same_text_are_distinguished() -> None:
     formula = params("    first: Layer(a)\n    second: Layer(b)\n", {"a": 4, "b": 6}, layer)
     assert formula.conditions == {"a > 5": False, "b > 5": True}
     assert formula.evaluate(a=7, b=3) == 7 * 2 + 2
-    assert formula.at(a=7, b=3).conditions == {"a > 5": True, "b > 5": False}
+    assert formula.with_fields(a=7, b=3).conditions == {"a > 5": True, "b > 5": False}
 
 
 def test_conditions_name_fields_and_not_arguments() -> None:
@@ -242,7 +244,7 @@ architectures:
     layers: Layer() for i in range(n)
     tied: {{layers.1.w.weight: first.weight}}
 """
-    formula = Formula.of(Scope(toy(text), {}), "ToyModel")
+    formula = Formula.derive(Scope(toy(text), {}), "ToyModel")
     assert formula.evaluate() == 5 * 4 * 6 and formula.conditions == {"n == 5": True}
     assert [(row.name, row.tied_to) for row in formula.tensors] == [
         ("first.weight", None),
@@ -272,12 +274,12 @@ def test_a_bool_of_the_index_keeps_its_test_as_an_argument() -> None:
 )
 def test_loops_that_start_later_or_take_steps(body: str) -> None:
     spec, raw = toy(f"{CONFIG}architectures:\n  ToyModel:\n    {body}\n"), {"p": 7}
-    formula = Formula.of(Scope(spec, raw), "ToyModel")
+    formula = Formula.derive(Scope(spec, raw), "ToyModel")
     formula.source = ToySource(formula.scope)
     assert formula.evaluate() == exact(spec, "ToyModel", raw)["params"] and formula.sensitivity().fields
     for other in ({"p": 5}, {"p": 6, "k": 3}):
         assert formula.evaluate(other) == exact(spec, "ToyModel", {**raw, **other})["params"]
-    form = formula.leading()
+    form = formula.leading_terms()
     assert form.value + form.dropped.value == formula.evaluate()
 
 
@@ -285,7 +287,7 @@ def test_loops_that_start_later_or_take_steps(body: str) -> None:
 def test_the_items_of_a_loop_that_starts_later_are_its_own(field: str) -> None:
     formula = archspec.formula("Qwen2_5OmniToken2WavDiTModel")
     values = {**formula.symbols, field: 2 * int(formula.symbols[field])}
-    assert formula.substituted(values) == formula.evaluate({field: values[field]})
+    assert formula.value_at(values) == formula.evaluate({field: values[field]})
 
 
 def test_iterations_are_counted_if_a_test_chooses_the_text_that_looks_up_a_size() -> None:

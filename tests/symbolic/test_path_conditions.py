@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_specs import over_grid
 
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.evaluator import Evaluator
@@ -26,11 +26,11 @@ Program = Callable[..., Any]
 
 
 def _int(value: Any) -> Any:
-    return value.whole("trunc") if isinstance(value, Number) else int(value)
+    return value.round_to_int("trunc") if isinstance(value, Number) else int(value)
 
 
 def _float(value: Any) -> Any:
-    return value.real() if isinstance(value, Number) else float(value)
+    return value.to_real() if isinstance(value, Number) else float(value)
 
 
 def _extreme(name: str, *values: Any) -> Any:
@@ -62,7 +62,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "float": lambda a, b: _float(a) + b,
     "square": lambda a, b: a**2 - b,
     "index": lambda a, b: [5, 6, 7, 8][a] + b if -4 <= a < 4 else b,
-    "range": lambda a, b: len(range(a)) * b if isinstance(here(a), int) and abs(a) < 100 else b,
+    "range": lambda a, b: len(range(a)) * b if isinstance(concrete_value(a), int) and abs(a) < 100 else b,
     "name": lambda a, b: len(str(a)) + b,
     "key": lambda a, b: {1: 10, 2: 20}.get(a, 30) + b,
     "negative": lambda a, b: -a + abs(b),
@@ -173,8 +173,12 @@ def test_what_the_bounds_settle_is_no_condition() -> None:
 
 def test_a_number_is_no_int_but_says_what_it_is_here() -> None:
     _, n = number()
-    assert not isinstance(n, int) and isinstance(here(n), int) and isinstance(here(n / 2), float)
-    assert isinstance(here(n * 2), int) and isinstance(here(math.floor(n / 2)), int)
+    assert (
+        not isinstance(n, int)
+        and isinstance(concrete_value(n), int)
+        and isinstance(concrete_value(n / 2), float)
+    )
+    assert isinstance(concrete_value(n * 2), int) and isinstance(concrete_value(math.floor(n / 2)), int)
 
 
 def test_the_extreme_of_numbers_is_no_decision() -> None:
@@ -204,9 +208,9 @@ def test_an_operation_is_interned(op: str) -> None:
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(-4, 4)), min_size=1, max_size=4))
 def test_a_product_divided_by_a_factor_is_the_other(terms: list[tuple[int, int, int]]) -> None:
     space = Space([(1, 100), (1, 100)])
-    divisor = space.poly({((0, 1),): 2, ((1, 1),): 3, (): 1})
+    divisor = space.make_poly({((0, 1),): 2, ((1, 1),): 3, (): 1})
     powers = {tuple((axis, p) for axis, p in enumerate(pair) if p): c for *pair, c in terms}
-    factor = space.poly(powers)
+    factor = space.make_poly(powers)
     assert space.quotient(space.multiply(factor, divisor), divisor) is factor
     rest = space.add(space.multiply(factor, divisor), space.axis(1))
     assert space.quotient(rest, divisor) is None
@@ -224,7 +228,7 @@ def test_integers_beyond_64_bits_are_exact(high: int) -> None:
     space = Space([axis.bounds for axis in axes])
     a, b = space.axis(0), space.axis(1)
     cube = space.add(space.multiply(space.multiply(a, a), b), space.constant(-7))
-    nested = space.floordiv(cube, space.add(b, space.constant(1)))
+    nested = space.floor_divide(cube, space.add(b, space.constant(1)))
     (box,) = boxes(Grid(axes))
     for node, plain in (
         (cube, lambda x, y: x * x * y - 7),

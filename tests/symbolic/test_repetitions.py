@@ -48,7 +48,7 @@ def test_a_threshold_counts_the_iterations(
     sides = (loop.symbol + shift, EDGE)
     test = SIGNS[sign]
     held = sum(1 for i in range(start, stop) if (test(edge, i + shift) if flipped else test(i + shift, edge)))
-    found = counter.closed((sign, *(reversed(sides) if flipped else sides)), loop)
+    found = counter.count_closed((sign, *(reversed(sides) if flipped else sides)), loop)
     assert found is not None
     at = {START: start, STOP: stop, EDGE: edge}
     assert [count.subs(at) for count in found] == [held, turns - held]
@@ -66,7 +66,7 @@ def test_a_modulus_counts_the_iterations(
     counter, loop = loop_of(start, stop)
     relation = (sign, sympy.Mod(loop.symbol + shift, PERIOD), EDGE)
     held = sum(1 for i in range(start, stop) if SIGNS[sign]((i + shift) % period, rest))
-    found = counter.closed(relation, loop)
+    found = counter.count_closed(relation, loop)
     assert found is not None and counter.notes.words == {"edge < period": True}
     at = {START: start, STOP: stop, EDGE: rest, PERIOD: period}
     assert [count.subs(at) for count in found] == [held, turns - held]
@@ -76,7 +76,7 @@ def test_a_modulus_counts_the_iterations(
 def test_other_tests_have_no_closed_count(left: str) -> None:
     counter, loop = loop_of(0, 5)
     expr = sympy.sympify(left, {"i": loop.symbol, "period": PERIOD, "Mod": sympy.Mod})
-    assert counter.closed(("==", expr, EDGE), loop) is None
+    assert counter.count_closed(("==", expr, EDGE), loop) is None
 
 
 SPEC = """

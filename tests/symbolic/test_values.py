@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import archspec
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.fields import FUNCTIONS, Relation, function, in_turn, sympy_form
 from archspec.symbolic.loops import Guard, Iteration, Loop
@@ -41,8 +41,8 @@ def test_an_operation_is_done_on_the_value_and_on_the_expression(
     notes, (one, other) = fields(a=a, b=b)
     for left, right in ((one, b if plain else other), (a if plain else one, other)):
         found = operation(left, right)
-        assert here(found) == operation(a, b)
-        form = notes.form(found).subs({A: a, B: b})
+        assert concrete_value(found) == operation(a, b)
+        form = notes.sympy_form(found).subs({A: a, B: b})
         assert form == sympy.Rational(operation(sympy.Integer(a), sympy.Integer(b)))
 
 
@@ -75,18 +75,18 @@ def test_functions_have_a_sympy_form(name: str) -> None:
 
 def test_a_float_is_the_decimal_number_that_it_is_written_as() -> None:
     notes, (x,) = fields(x=0.1)
-    assert notes.form(0.1) == sympy.Rational(1, 10) and notes.form(True) == 1
-    assert notes.form(float("inf")) is sympy.nan
-    assert notes.form(x * 2) == 2 * sympy.Symbol("x", nonnegative=True)
+    assert notes.sympy_form(0.1) == sympy.Rational(1, 10) and notes.sympy_form(True) == 1
+    assert notes.sympy_form(float("inf")) is sympy.nan
+    assert notes.sympy_form(x * 2) == 2 * sympy.Symbol("x", nonnegative=True)
 
 
 @pytest.mark.parametrize(("ends", "length"), [((0, 4), 4), ((1, 4), 3), ((2, 2), 0), ((0, 0), 0)])
 def test_the_length_of_a_range(ends: tuple[int, int], length: int) -> None:
-    assert SymRange(*ends).length == length == len(SymRange(*ends).plain())
+    assert SymRange(*ends).length == length == len(SymRange(*ends).fix())
     notes, (a, b) = fields(a=ends[0], b=ends[1])
     if length:
         found = SymRange(a, b).length
-        assert found.value == length and notes.form(found) == B - A
+        assert found.value == length and notes.sympy_form(found) == B - A
 
 
 def test_the_index_of_a_loop_is_a_number_in_an_iteration() -> None:
@@ -95,7 +95,7 @@ def test_the_index_of_a_loop_is_a_number_in_an_iteration() -> None:
     expr = space.multiply(space.atom("index", (loop.symbol,), 0, 9), a.expr)
     assert in_turn(space, expr, {loop.symbol: 2}) is (2 * a).expr
     assert in_turn(space, space.modulo(expr, b.expr), {loop.symbol: 2}) is (2 * a % b).expr
-    assert loop.free and str(loop) == "i in range(b)" and not loop_over(notes, 5).free
+    assert loop.has_free_length and str(loop) == "i in range(b)" and not loop_over(notes, 5).has_free_length
     assert str(Loop(space, "i", SymRange(1, 5), 4)) == "i in range(1, 5)"
 
 
@@ -107,14 +107,14 @@ def test_tests_of_the_index_distinguish_iterations_and_tests_of_sizes_do_not() -
     notes.open.append(loop)
     for place in range(4):
         loop.history.append(Iteration([], {loop.symbol: place}, []))
-        notes.tested("i < a", place < 3, Relation("<", (index, a.expr)))
-        notes.tested("i < b", True, Relation("<", (index, b.expr)))
-        notes.tested("a > 2", True, Relation(">", (a.expr, notes.space.constant(2))))
-        notes.tested("kinds[i] == 'x'", place == 1)
-        notes.tested("flag", True)
+        notes.record_test("i < a", place < 3, Relation("<", (index, a.expr)))
+        notes.record_test("i < b", True, Relation("<", (index, b.expr)))
+        notes.record_test("a > 2", True, Relation(">", (a.expr, notes.space.constant(2))))
+        notes.record_test("kinds[i] == 'x'", place == 1)
+        notes.record_test("flag", True)
     notes.open.clear()
     assert [text for text in loop.tests if loop.decides(text)] == ["i < a", "i < b", "kinds[i] == 'x'"]
-    notes.settle()
+    notes.finish()
     assert notes.words == {"a > 2": True, "every i in range(b) has i < b": True}
 
 
@@ -128,4 +128,4 @@ def test_the_use_of_a_plain_value_is_noted() -> None:
 def test_values_of_symbols_are_numbers(value: Any) -> None:
     formula = archspec.formula("GPT2LMHeadModel")
     with pytest.raises(archspec.ArchspecError, match=r"n_layer: .* is not a number"):
-        formula.substituted({**formula.symbols, "n_layer": value})
+        formula.value_at({**formula.symbols, "n_layer": value})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archspec.specs.library import Library, shipped
+from archspec.specs.library import Library, shipped_library
 from tools import config_names
 
 pytestmark = pytest.mark.reference
@@ -19,11 +19,11 @@ def test_no_name_is_read_otherwise(model_type: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_no_name_of_any_model_type_is_read_otherwise(part: int) -> None:
-    assert config_names.main(shipped().model_types()[part::10]) == 0
+    assert config_names.main(shipped_library().model_types()[part::10]) == 0
 
 
 def test_a_name_that_a_spec_lacks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = Library(shipped().folder)
+    library = Library(shipped_library().folder)
     names = library.load("mistral_large4_text").attribute_map
     names.clear()
     names["num_local_experts"] = "n_routed_experts"

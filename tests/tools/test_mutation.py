@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from archspec.configs.scope import Scope
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 from tools.alterations import alterations
@@ -67,7 +67,7 @@ def test_an_altered_shared_part_reaches_the_specs_that_use_it() -> None:
     altered = next(one for one in alterations("shared/experts") if one.what.endswith("gate_up_proj left out"))
     before, after = (
         {row.name for row in tensors(Builder(Scope(spec, {})).build("MixtralModel"))}
-        for spec in (shipped().load("mixtral"), altered.load("mixtral"))
+        for spec in (shipped_library().load("mixtral"), altered.load("mixtral"))
     )
     assert before - after == {f"layers.{i}.mlp.experts.gate_up_proj" for i in range(32)}
     assert altered.file == "formulas/shared/experts.yaml" and {"mixtral", "shared/experts"} < {*files()}

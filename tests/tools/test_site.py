@@ -28,7 +28,7 @@ def test_a_page_has_text_closed_forms_parts_and_checkpoints() -> None:
     assert "src/transformers/models/llama/modeling_llama.py)" in text
     assert "### LlamaModel" in text and archspec.formula("LlamaModel").mathml() in text
     assert formula.mathml() in text and f"**{formula.evaluate():,}** parameters" in text
-    for part in formula.by("component"):
+    for part in formula.split("component"):
         assert f"<td>{part.label}</td><td class='number'>{part.value:,}</td>" in text
         assert f"<td>{part.mathml()}</td></tr>" in text
     assert "<code>num_hidden_layers</code> = 32" in text and "`head_dim > 0`" in text

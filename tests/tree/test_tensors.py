@@ -13,10 +13,10 @@ import archspec
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, SpecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.tree.builder import Builder, Node, auto_class
 from archspec.tree.tensors import Tensor, modules, output_embeddings, quantities_of, tensors
-from archspec.tree.ties import TiedGroup, folded, tie_notes, tied_groups
+from archspec.tree.ties import TiedGroup, fold_layers, tie_notes, tied_groups
 
 Build = Callable[..., Node]
 
@@ -44,7 +44,7 @@ def tree(tmp_path: Path) -> Build:
         head = f"model_type: toy\nconfig: {{n: 3, k: 2, deep: false}}\n{MODULES}"
         path = tmp_path / "toy.yaml"
         path.write_text(f"{head}architectures:\n  Toy:\n{lines}")
-        return Builder(Scope(shipped().load_file(str(path)), config)).build("Toy")
+        return Builder(Scope(shipped_library().load_file(str(path)), config)).build("Toy")
 
     return build
 
@@ -190,7 +190,7 @@ def test_groups_of_tied_parameters_and_their_notes() -> None:
         "2 tensors, a.*.w, are tied to a.*.w; counting them again gives 1,006",
         "counting every tied tensor again gives 1,016",
     ]
-    assert folded("a.12.b3.0") == "a.*.b3.*"
+    assert fold_layers("a.12.b3.0") == "a.*.b3.*"
 
 
 def test_quantities_of_tensors() -> None:
@@ -219,4 +219,4 @@ def test_bytes_of_a_dtype() -> None:
     ],
 )
 def test_auto_classes(model_type: str, auto: str, architecture: str | None) -> None:
-    assert auto_class(shipped().load(model_type), auto) == architecture
+    assert auto_class(shipped_library().load(model_type), auto) == architecture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from archspec.errors import Source
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Difference
@@ -13,14 +13,16 @@ from archspec.verifying.blame import Difference
 
 def altered(spec: Spec | str, old: str, new: str) -> Spec:
     """The spec, or that of a model type, with a text replaced in its file or in a shared part."""
-    spec = shipped().load(spec) if isinstance(spec, str) else spec
-    shared = {file.stem: file.read_text() for file in (Path(shipped().folder) / "shared").glob("*.yaml")}
+    spec = shipped_library().load(spec) if isinstance(spec, str) else spec
+    shared = {
+        file.stem: file.read_text() for file in (Path(shipped_library().folder) / "shared").glob("*.yaml")
+    }
     is_here = old in spec.source.text
     assert is_here or [old in text for text in shared.values()].count(True) == 1, f"{old!r} is not there"
 
     def loaded(name: str, _: object) -> Spec:
         if name not in shared:
-            return shipped().load(name)
+            return shipped_library().load(name)
         text = shared[name] if is_here else shared[name].replace(old, new)
         return parse_spec(Source(f"shared/{name}.yaml", text), loaded, spec.library)
 

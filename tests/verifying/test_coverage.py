@@ -35,8 +35,8 @@ def test_coverage_is_fresh_until_a_pair_or_a_spec_changes(
         (bert._replace(architecture="NoModel"), "bert/NoModel is not in transformers any more"),
     ):
         coverage.write(head, [*pairs.values(), *([new] if new else [])])
-        found = coverage.stale()
+        found = coverage.stale_lines()
         assert any(problem in one for one in found) if problem else found == []
     coverage.write(head, [*pairs.values(), bert])
     (tmp_path / "coverage.md").write_text("# Coverage\n")
-    assert "docs/coverage.md does not match" in coverage.stale()[0]
+    assert "docs/coverage.md does not match" in coverage.stale_lines()[0]

@@ -9,7 +9,7 @@ from altering import altered, line, shown
 
 from archspec.configs.scope import Scope
 from archspec.reference import Refused, transformers_rows
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.verifier import Verifier, verify_spec
 
@@ -116,7 +116,7 @@ def test_a_zero_that_no_condition_forbids_is_found() -> None:
 
 
 def test_the_embedding_split_is_compared() -> None:
-    spec = shipped().load("bert")
+    spec = shipped_library().load("bert")
     module = spec.modules["BertForMaskedLM"]
     silent = {**spec.modules, "BertForMaskedLM": module._replace(output_embeddings=None)}
     found = verify_spec(spec._replace(modules=silent), "BertForMaskedLM", samples=0).differences
@@ -131,7 +131,7 @@ def test_the_embedding_split_is_compared() -> None:
 )
 def test_valid_configs_show_every_side_of_a_spec(model_type: str) -> None:
     """At 20 samples: each flag both ways, nulls, one layer, odd sizes, lists of other lengths."""
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     verifier = Verifier(spec, spec.architectures[0], 20, 0)
     assert verifier.run().verdict == "exact"
     assert len(verifier.valid) > 20

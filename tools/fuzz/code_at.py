@@ -17,7 +17,7 @@ from archspec.errors import ArchspecError
 from archspec.models.branches import value_at
 from archspec.render.conditions import identifier, prepare
 from archspec.specs.exported import ALLOWED
-from archspec.symbolic.closed_form import others
+from archspec.symbolic.closed_form import other_values
 
 Case = tuple[dict[str, Any], dict[str, Any], int | None]
 _LENGTHS = {
@@ -91,15 +91,15 @@ def cases(
         changed: dict[str, Any] = {}
         for one in chance.sample(drawn, min(len(drawn), chance.choice((1, 1, 1, 2, 3)))):
             changed[one.field] = chance.choice(
-                [*others(one.value, one.choices), None, *_more(one.value, chance)]
+                [*other_values(one.value, one.choices), None, *_more(one.value, chance)]
             )
-        call = formula.call and formula.call.at(_lengths(formula, lengths, chance))
+        call = formula.call and formula.call.replace(_lengths(formula, lengths, chance))
         try:
             row = inputs_at(formula, _unchecked(model, changed), call.lengths() if call else None)
         except ArchspecError:
             continue  # a value of a wrong type
         try:
-            count = exact(model.at(changed), formula.quantity, call)
+            count = exact(model.with_fields(changed), formula.quantity, call)
         except ArchspecError:
             if not changed.keys() <= about:
                 continue  # it may be refused for a field that the code is not given

@@ -8,7 +8,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 Random = random.Random
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -45,7 +45,7 @@ def text(random: Random, sound: bool) -> tuple[str, str]:
     if random.random() < 0.5:
         raw = json.loads(random.choice(sorted(CONFIGS.glob("*.json"))).read_text(encoding="utf-8"))
     else:
-        spec = shipped().load(random.choice(shipped().model_types()))
+        spec = shipped_library().load(random.choice(shipped_library().model_types()))
         raw = {"model_type": spec.model_type}
         if spec.architectures and random.random() < 0.7:
             raw["architectures"] = [random.choice(sorted(spec.architectures))]

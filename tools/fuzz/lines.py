@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archspec.cli.command_line import choices_of, command_options
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.tables.option import Option
 from archspec.tables.quantities import QUANTITIES
 from archspec.tables.verbs import VERBS
@@ -103,7 +103,7 @@ def line(random: Random, folder: Path) -> list[str]:
         chance = 0.04 if option.name in SELDOM else OFTEN.get(option.name, 1.5 / len(options))
         while random.random() < chance:
             given += _given(option, random, subject)
-            chance = 0.3 if option.repeated else 0
+            chance = 0.3 if option.is_repeated else 0
     for _ in range(0 if sound else random.choice((0, 1, 1, 2))):
         _break(given, random)
     return given
@@ -148,7 +148,7 @@ def _subject(random: Random, folder: Path, sound: bool) -> Subject:
     """Return a class or a model type by its name, or a config that is written into the folder."""
     if random.random() < 0.4:
         model = random.choice(CLASSES)
-        return Subject(model, _fields(shipped().index().get(model, (model,))[0], sound), sound)
+        return Subject(model, _fields(shipped_library().index().get(model, (model,))[0], sound), sound)
     name = random.choice(("config.json", "folder/config.json"))
     text, model_type = configs.text(random, sound)
     (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -158,9 +158,9 @@ def _subject(random: Random, folder: Path, sound: bool) -> Subject:
 
 def _fields(model_type: str, sound: bool) -> tuple[str, ...]:
     """Return the fields of a model type that are set most often; all of them unless the line is sound."""
-    if model_type not in shipped().model_types():
+    if model_type not in shipped_library().model_types():
         return SIZED
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     sized = tuple(name for name in SIZED if name in spec.fields or name in spec.attribute_map)
     return sized if sound and sized else (*spec.fields, *sized, "hidden_size", "dtype", "no_such.field")
 
@@ -169,7 +169,7 @@ def prepare(folder: Path, random: Random) -> None:
     """Write the files that command lines may read."""
     (folder / "folder").mkdir()
     (folder / "notation.yaml").write_text("V: {latex: V, meaning: vocabulary, fields: [vocab_size]}\n")
-    spec = Path(shipped().folder, "bert.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
+    spec = Path(shipped_library().folder, "bert.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
     del spec[random.randrange(len(spec))]
     (folder / "specs").mkdir()
     for path in (folder / "spec.yaml", folder / "specs" / "bert.yaml"):

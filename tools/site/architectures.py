@@ -15,7 +15,7 @@ import yaml
 import archspec
 from archspec.errors import ArchspecError
 from archspec.render.formats import format_formula, glyphs
-from archspec.specs.library import TRANSFORMERS_VERSION, shipped
+from archspec.specs.library import TRANSFORMERS_VERSION, shipped_library
 
 ROOT = Path(__file__).parents[2]
 # Values of fields without which a default config is refused, by model type.
@@ -58,7 +58,7 @@ def page(
 
     With ``browser`` its classes link to the page in the browser.
     """
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     header = spec.header
     text = " ".join(line for line in header.splitlines() if not re.match(r"(papers|code):", line))
     papers, code = re.findall(r"arXiv:(\d+\.\d+)", header), re.findall(r"transformers/[\w/.-]+\.py", header)
@@ -136,7 +136,7 @@ def _legend(formula: archspec.Formula) -> str:
 def _parts(formula: archspec.Formula) -> list[str]:
     """Return the table of its components, in HTML: Markdown would read the underscores of formulas."""
     rows = ["<thead><tr><th>part</th><th>value</th><th>share</th><th>formula</th></tr></thead><tbody>"]
-    for part in formula.by("component"):
+    for part in formula.split("component"):
         mathml = part.mathml()
         cell = mathml if len(mathml) <= _LONGEST else "too long for a page"
         value, share = f"<td class='number'>{part.value:,}</td>", f"<td class='number'>{part.share:.2%}</td>"

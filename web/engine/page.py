@@ -64,16 +64,16 @@ def completed(source: str) -> str:
 
 def entering(source: str) -> Any:
     """Return the fields that a count reads."""
-    return model(source).formula.entering
+    return model(source).formula.relevant_fields
 
 
 def formula(source: str, asked: dict[str, Any]) -> Any:
     """Return a formula like `archspec formula` with the same options."""
     whole = model(source).quantity(asked["quantity"]).assume(*asked["assume"])
-    left = whole.leading(*asked["growing"]) if asked["leading"] else None
+    left = whole.leading_terms(*asked["growing"]) if asked["leading"] else None
     shown = left or whole
     grouped = asked["by"] != "repetition"
-    parts = shown.by(asked["by"], asked["depth"] if asked["by"] == "module" else 1)
+    parts = shown.split(asked["by"], asked["depth"] if asked["by"] == "module" else 1)
     text = whole.as_json()
     listed = [
         {"label": one.label, "latex": one.latex(), "value": one.value, "share": one.share} for one in parts
@@ -207,7 +207,7 @@ def diff(a: str, b: str) -> Any:
 
 def point(source: str, quantity: str, values: dict[str, Any], call: dict[str, Any]) -> int:
     """Return a quantity at other values of fields."""
-    found = model(source).at(values)
+    found = model(source).with_fields(values)
     if quantity == "bytes":
         return found.params_bytes(call["dtype"])
     if quantity == "flops":

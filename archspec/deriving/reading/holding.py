@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from archspec.deriving.reading.values import Choice, Container, Instance, Leaf, ListValue, Mix, Mod, TensorOf
-from archspec.specs.torch_layers import LEAVES, nothing
+from archspec.specs.torch_layers import LEAVES, no_tensors
 
 
 def holds_tensors(value: Any) -> bool:
     """Whether a module has a tensor on any way of the conditions in it."""
     if isinstance(value, Leaf):
-        return LEAVES[value.kind] is not nothing
+        return LEAVES[value.kind] is not no_tensors
     if isinstance(value, Mix | Choice):
         return holds_tensors(value.then) or holds_tensors(value.other)
     if isinstance(value, Container):

@@ -31,9 +31,9 @@ from archspec.deriving.writing.parts import (
     relocated,
     relocated_name,
 )
-from archspec.specs.torch_layers import LEAVES, nothing
+from archspec.specs.torch_layers import LEAVES, no_tensors
 
-_EMPTY = frozenset(kind for kind, function in LEAVES.items() if function is nothing)
+_EMPTY = frozenset(kind for kind, function in LEAVES.items() if function is no_tensors)
 
 
 class Constructors:

@@ -10,7 +10,7 @@ import sympy
 from archspec.errors import FormulaError
 from archspec.render.arrangements import Part
 from archspec.render.notation import Glyph, escape
-from archspec.render.order import place
+from archspec.render.order import place_of
 from archspec.render.terms import arrange_terms
 from archspec.render.tex.lines import ALIGNED, COLUMN, LEAST, break_lines, check_width, width
 from archspec.symbolic.closed_form import ClosedForm
@@ -170,7 +170,7 @@ def document(
     defined = {name for form in every for name in form.definitions}
     rows = [
         (symbols[name], "" if name in defined else name, f"{values[name]:,}")
-        for name in sorted(values, key=place)
+        for name in sorted(values, key=place_of)
     ]
     flags = tuple(f"{name} = " for flags, _ in forms for name in flags)
     conditions = [text for text in formula.assumptions if not text.startswith(flags)]
@@ -187,20 +187,20 @@ def document(
     ]
     if conditions:
         parts.append(rf"It holds for: {'; '.join(map(_code, conditions))}.")
-    if unused := formula.unused:  # slow: counts at other values
+    if unused := formula.unused_fields:  # slow: counts at other values
         parts.append(rf"These do not enter: {'; '.join(map(_code, unused))}.")
     return "\n\n".join([*parts, r"\end{document}"])
 
 
 def _legend(rows: Sequence[tuple[Glyph, str, str]]) -> str:
     """Return a table of symbols with field, value and meaning; over several pages if it is long."""
-    named = any(glyph.named for glyph, *_ in rows)
+    named = any(glyph.is_word for glyph, *_ in rows)
     columns = "{@{}p{25mm}p{56mm}rp{56mm}@{}}" if named else "{@{}lp{58mm}rp{64mm}@{}}"
     kind = "tabular" if len(rows) <= _LONG else "longtable"
     lines = [rf"\begin{{{kind}}}{columns}", r"\toprule", r"symbol & field & value & meaning \\", r"\midrule"]
     lines += [r"\endhead"] if kind == "longtable" else []
     for glyph, field, value in rows:
-        symbol = glyph.latex if glyph.named else f"${glyph.latex}$"
+        symbol = glyph.latex if glyph.is_word else f"${glyph.latex}$"
         meaning = rf"\raggedright {escape(glyph.meaning)}\tabularnewline"
         lines.append(f"{symbol} & {_code(field)} & {value} & {meaning}")
     return "\n".join([*lines, r"\bottomrule", rf"\end{{{kind}}}"])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from archspec.arguments import described
+from archspec.arguments import describe_value
 from archspec.errors import FormulaError
 from archspec.render.markup import TexPrinter, bracket_size
 from archspec.render.notation import Glyph
@@ -63,7 +63,7 @@ class Line(NamedTuple):
 def check_width(most: float | None) -> None:
     """Errors: :class:`FormulaError` for an invalid line width."""
     if most is not None and not LEAST <= most <= WIDEST:
-        message = f"a line of a formula is {LEAST} to {WIDEST:,} digits wide, not {described(most)}"
+        message = f"a line of a formula is {LEAST} to {WIDEST:,} digits wide, not {describe_value(most)}"
         raise FormulaError(message, help="give a width in that range; 48 is one of two columns")
 
 
@@ -93,7 +93,7 @@ def break_lines(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float 
     text = printer.terms(terms)
     if most is None or width(text) <= most:
         return [Line(0, text)]
-    first, *pieces = _pieces(printer, terms, most)
+    first, *pieces = _breakable_parts(printer, terms, most)
     lines = [first]
     for piece in pieces:
         line = lines[-1]
@@ -106,7 +106,7 @@ def break_lines(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float 
     return lines
 
 
-def _pieces(
+def _breakable_parts(
     printer: TexPrinter, terms: Sequence[Any], most: float, level: int = 0, tail: str = ""
 ) -> list[Line]:
     """Return the parts between which a sum may be broken: a long term in its last bracket, or at dots.
@@ -127,7 +127,7 @@ def _pieces(
         size = bracket_size(printer._print(inner))
         before = printer.factors(front) + printer.separator(front[-1], inner) if front else ""
         end = (f"{size[:-1]}r)" if size else ")") + close
-        first, *others = _pieces(printer, sort_terms(inner.args), most, level + 1, end)
+        first, *others = _breakable_parts(printer, sort_terms(inner.args), most, level + 1, end)
         head = Line(level, f"{sign}{before}{size}(", level, starts=bool(index))
         joined = head._replace(text=head.text + first.text)
         found += [joined, *others] if joined.width <= most else [*_split(head, most), first, *others]

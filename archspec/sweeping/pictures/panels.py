@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from archspec.sweeping.boxes import Array
-from archspec.sweeping.pictures.points import Picture, View, evaluate, nothing_to_draw, short, thinned
+from archspec.sweeping.pictures.points import Picture, View, evaluate, nothing_to_draw, short_label, thin_axes
 from archspec.tables.quantities import FORMULAS
 
 FINE, LINES = 200, 5  # points of a line, and lines of a panel
@@ -46,13 +46,13 @@ def lines(picture: Picture, columns: list[str], number: int, spreads: Mapping[in
             for row, column in enumerate(columns):
                 label = ", ".join([name] * several + [column] * (len(columns) > 1)) or None
                 style = {"color": _color(turn if several else row), "ls": _DASHES[row % 4 if several else 0]}
-                curves.append((view.along(column, number), {"label": label, **style}))
+                curves.append((view.column_along(column, number), {"label": label, **style}))
     else:
         other = max(others, key=lambda one: spreads[one])
         view = View(picture.sweeps[0], {other: (LINES, False), **fine}, picture.center, columns)
         title, values = view.axes[other].name, view.axes[other].values
-        family = enumerate(zip(values, view.along(columns[0], other, number), strict=True))
-        curves = [(y, {"label": short(value), "color": _color(n)}) for n, (value, y) in family][::-1]
+        family = enumerate(zip(values, view.column_along(columns[0], other, number), strict=True))
+        curves = [(y, {"label": short_label(value), "color": _color(n)}) for n, (value, y) in family][::-1]
     x = view.values(number)
     curves = [(y, style) for y, style in curves if picture.is_shown(x, y).any()]
     if not curves:
@@ -77,12 +77,12 @@ def lines(picture: Picture, columns: list[str], number: int, spreads: Mapping[in
     return draw
 
 
-def contour(picture: Picture, first: int, second: int) -> Panel | None:
+def draw_contour(picture: Picture, first: int, second: int) -> Panel | None:
     """Draw lines of equal size over two fields."""
     column = picture.columns[0]
     fine = {first: (FINE, picture.log_y), second: (FINE, picture.log_x)}
     view = View(picture.sweeps[0], fine, picture.center, [column])
-    y, x, values = view.values(first), view.values(second), view.along(column, first, second)
+    y, x, values = view.values(first), view.values(second), view.column_along(column, first, second)
     known = picture.is_shown(x, y[:, np.newaxis]) & ~np.isnan(values)
     rows, columns = known.any(axis=1), known.any(axis=0)
     values = np.ma.masked_invalid(values[rows][:, columns])
@@ -114,11 +114,11 @@ def levels_of(values: Array) -> list[float]:
     return found
 
 
-def pareto(picture: Picture) -> Panel:
+def draw_pareto(picture: Picture) -> Panel:
     """Draw the second column against the first, and the points that no other beats in both."""
     small, large = picture.columns[:2]
     axes = picture.sweeps[0].subject.axes
-    few, several, clouds = thinned(axes), len(picture.sweeps) > 1, []
+    few, several, clouds = thin_axes(axes), len(picture.sweeps) > 1, []
     sample = "" if few == [*axes] else ", a sample"
     for name, sweep in zip(picture.names, picture.sweeps, strict=True):
         found = evaluate(sweep, few, [small, large])

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from archspec.errors import SweepError
-from archspec.extras import required
+from archspec.extras import import_optional
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.files import refuse_existing, whole_file
-from archspec.sweeping.pictures.panels import FINE, Panel, contour, lines, pareto, unit_of
+from archspec.sweeping.pictures.panels import FINE, Panel, draw_contour, draw_pareto, lines, unit_of
 from archspec.sweeping.pictures.points import Picture, View, nothing_to_draw, picture_of
 
 KINDS = ("auto", "lines", "contour", "pareto")
@@ -69,7 +69,7 @@ def draw(
         raise SweepError(message, help=f"write to a file that ends in {', '.join(_METADATA)}")
     if path is not None:
         refuse_existing(path, overwrite)
-    matplotlib, Figure = required("matplotlib"), required("matplotlib.figure").Figure
+    matplotlib, Figure = import_optional("matplotlib"), import_optional("matplotlib.figure").Figure
     with matplotlib.rc_context(_STYLE):
         panels = _panels(sweeps, kind, log)
         across = 1 if len(panels) == 1 else 2
@@ -116,7 +116,7 @@ def _panels(sweeps: Sequence[Asked], kind: str, log: str) -> list[Panel]:
     _check(sweeps, kind, len(varied))
     picture = picture_of(sweeps, log)
     if kind == "pareto":
-        return [pareto(picture)]
+        return [draw_pareto(picture)]
     spreads = {number: _spread(picture, number) for number in varied}
     counting = [number for number in varied if spreads[number] > 0]
     units: dict[str, list[str]] = {}
@@ -125,7 +125,7 @@ def _panels(sweeps: Sequence[Asked], kind: str, log: str) -> list[Panel]:
     found = [lines(picture, unit, number, spreads) for unit in units.values() for number in varied[:5]]
     is_single = len(sweeps) == len(first.asked) == 1
     if len(counting) > 1 and (kind == "contour" or (kind == "auto" and is_single)):
-        found.append(contour(picture, *counting[:2]))
+        found.append(draw_contour(picture, *counting[:2]))
     panels = [panel for panel in found if panel is not None]
     if not panels:
         raise nothing_to_draw()
@@ -153,7 +153,9 @@ def _check(sweeps: Sequence[Asked], kind: str, varied: int) -> None:
 def _spread(picture: Picture, number: int) -> float:
     """Return the spread of the first column along a field, as a share of the largest value."""
     column = picture.columns[0]
-    values = View(picture.sweeps[0], {number: (FINE, False)}, picture.center, [column]).along(column, number)
+    values = View(picture.sweeps[0], {number: (FINE, False)}, picture.center, [column]).column_along(
+        column, number
+    )
     return float((np.nanmax(values) - np.nanmin(values)) / (np.nanmax(np.abs(values)) or 1))
 
 

@@ -18,7 +18,7 @@ from archspec.sweeping.engine import Asked, Engine
 SCATTER = 20_000  # points
 
 
-def thin(one: Axis, most: int, log: bool = False) -> Axis:
+def thin_axis(one: Axis, most: int, log: bool = False) -> Axis:
     """Return an axis with about so many of its values: both ends, and round values between them.
 
     They are evenly spaced, on a logarithmic scale if ``log``.
@@ -42,15 +42,15 @@ def thin(one: Axis, most: int, log: bool = False) -> Axis:
     return axis(one.name, [values[int(place)] for place in chosen])
 
 
-def thinned(axes: Sequence[Axis]) -> list[Axis]:
+def thin_axes(axes: Sequence[Axis]) -> list[Axis]:
     """Return axes with so many values each that their grid has a few thousand points."""
     most = SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))
-    return [thin(one, max(2, int(most))) for one in axes]
+    return [thin_axis(one, max(2, int(most))) for one in axes]
 
 
 def evaluate(sweep: Asked, axes: Sequence[Axis], columns: Sequence[str]) -> dict[str, Array]:
     """Return columns over some values of each field as floats; a point without a count is not a number."""
-    engine, names = Engine(sweep.subject.over(axes)), list(sweep.subject.columns)
+    engine, names = Engine(sweep.subject.with_axes(axes)), list(sweep.subject.columns)
     found = {name: np.full(engine.grid.shape, np.nan) for name in columns}
     for batch in engine.batches():
         for name, values in found.items():
@@ -77,14 +77,16 @@ class View:
         columns: Sequence[str],
     ) -> None:
         self.axes = [
-            thin(one, *fine[number]) if number in fine else axis(one.name, [value])
+            thin_axis(one, *fine[number]) if number in fine else axis(one.name, [value])
             for number, (one, value) in enumerate(zip(sweep.subject.axes, center, strict=True))
         ]
         self.columns = evaluate(sweep, self.axes, columns)
-        fixed = [f"{one.name} = {short(one.values[0])}" for n, one in enumerate(self.axes) if n not in fine]
+        fixed = [
+            f"{one.name} = {short_label(one.values[0])}" for n, one in enumerate(self.axes) if n not in fine
+        ]
         self.note = f"   (at {', '.join(fixed)})" if fixed else ""
 
-    def along(self, column: str, *axes: int) -> Array:
+    def column_along(self, column: str, *axes: int) -> Array:
         """Return a column over one field, or over several."""
         values = np.moveaxis(self.columns[column], axes, range(len(axes)))
         return values.reshape(values.shape[: len(axes)])
@@ -119,7 +121,7 @@ def picture_of(sweeps: Sequence[Asked], log: str) -> Picture:
     config = [_place_of_config(sweeps[0], one) for one in axes]
     center = [one.values[place] for one, place in zip(axes, config, strict=True)]
     if not all(sweep.engine.region(tuple(config)).keep for sweep in sweeps):
-        few = thinned(axes)
+        few = thin_axes(axes)
         points = np.argwhere(~np.isnan(sum(evaluate(sweep, few, [column])[column] for sweep in sweeps)))
         if not len(points):
             raise nothing_to_draw()
@@ -150,7 +152,7 @@ def _names_of(sweeps: Sequence[Asked]) -> list[str]:
     return names
 
 
-def short(value: Any) -> str:
+def short_label(value: Any) -> str:
     """Return a value as a label."""
     return f"{value:,}" if type(value) is int else str(value)
 

@@ -79,7 +79,7 @@ class Known(NamedTuple):
     field: Field | None
 
 
-def unlimited() -> Space:
+def unlimited_space() -> Space:
     """Return a space of any number of expressions; runs share it if their conditions are compared."""
     return Space(limit=float("inf"))
 
@@ -91,7 +91,7 @@ class Run:
     """
 
     def __init__(self, raw: Config, ignored: Expression | None = None, space: Space | None = None) -> None:
-        self.raw, self.ignored, self.space = raw, ignored, space or unlimited()
+        self.raw, self.ignored, self.space = raw, ignored, space or unlimited_space()
         self.path = Path(self.space, self.record, pin=lambda number: None, divide=False)
         self.notes: list[Condition | Read] = []
         self.values: dict[FieldPath, Any] = {}

@@ -12,11 +12,11 @@ from archspec.errors import ArchspecError
 from archspec.language.domain import Exact, Walk
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
-from archspec.language.values import here
+from archspec.language.values import concrete_value
 from archspec.specs.records import Module, Spec
 from archspec.symbolic.counts import key
 from archspec.symbolic.expressions import Condition
-from archspec.symbolic.path_conditions import Number, bare, fixed, symbolic_function
+from archspec.symbolic.path_conditions import Number, concrete_values, fix_value, symbolic_function
 from archspec.symbolic.polynomials import Space
 from archspec.symbolic.runs.record import Config, FieldPath, Fork, Items, Known, Met, Read, Run
 from archspec.tree.builder import Builder, Frame, Node
@@ -69,7 +69,7 @@ class Recorder(Exact):
         passed = isinstance(at, Builder) and any(name in call.parameters for name in names(node))
         return Fork(node, call.node if passed else None)
 
-    def seen(self, test: Fork, outcome: bool, at: Any) -> Met:
+    def as_met(self, test: Fork, outcome: bool, at: Any) -> Met:
         """Return a test with its notes, or those of the arguments of calls in progress."""
         every = (self.run.notes[self.start :], *(call.notes for call in reversed(self.calls)))
         notes = tuple(dict.fromkeys(next((notes for notes in every if notes), ())))
@@ -79,7 +79,7 @@ class Recorder(Exact):
 
     def note(self, test: Fork, outcome: bool, at: Any) -> None:
         if (test, outcome) not in self.run.met:
-            self.run.met[test, outcome] = self.seen(test, outcome, at)
+            self.run.met[test, outcome] = self.as_met(test, outcome, at)
 
     def watch(self, at: Any, expression: Expression, evaluate: Callable[[], Any]) -> Any:
         """Evaluate an expression; record what refuses the config."""
@@ -87,7 +87,7 @@ class Recorder(Exact):
         try:
             return evaluate()
         except (EvaluationError, ArchspecError):
-            self.run.refusal = self.run.refusal or self.seen(Fork(expression.tree), False, at)
+            self.run.refusal = self.run.refusal or self.as_met(Fork(expression.tree), False, at)
             raise
         finally:
             self.start = before
@@ -102,14 +102,14 @@ class Recorder(Exact):
         except (EvaluationError, ArchspecError):
             self.start = start
             if condition is not self.run.ignored:
-                self.run.refusal = before or self.seen(self.fork(condition.tree, at), False, at)
+                self.run.refusal = before or self.as_met(self.fork(condition.tree, at), False, at)
                 raise
             self.run.refusal = before
         finally:
             self.start = start
             self.note(self.fork(condition.tree, at), holds, at)
 
-    def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
+    def is_true(self, value: Any, node: ast.expr, at: Walk) -> bool:
         """Record a test, unless its parts are recorded or it is a condition of the spec."""
         outcome = bool(value)
         negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
@@ -125,27 +125,27 @@ class Recorder(Exact):
 
     def quotient(self, above: Any, below: Any, node: ast.BinOp, at: Any) -> None:
         """Record as a test whether the next larger dividend changes a quotient that is rounded."""
-        if not isinstance(above, Number) or not isinstance(above.value, int) or here(below) <= 0:
+        if not isinstance(above, Number) or not isinstance(above.value, int) or concrete_value(below) <= 0:
             return
         rest = (above + 1) % below if isinstance(node.op, ast.FloorDiv) else above % below
         if isinstance(rest, Number) and type(rest.value) is int:
             condition = Condition("==", rest.expr, None, rest.value == 0)
-            met = self.seen(self.fork(node, at), condition.holds, at)
+            met = self.as_met(self.fork(node, at), condition.holds, at)
             self.run.met.setdefault((met.test, met.outcome), met._replace(notes=(condition,)))
 
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         if name == "len" and len(arguments) == 1 and isinstance(arguments[0], Items):
             return arguments[0].length
         if name == "range":
-            arguments = list(map(fixed, arguments))
+            arguments = list(map(fix_value, arguments))
         number = symbolic_function(name, arguments)
         return super().function(name, arguments, node, at) if number is None else number
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        return super().method(bare(value), name, arguments, node, at)
+        return super().method(concrete_values(value), name, arguments, node, at)
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
-        return super().item(value, fixed(index), node, at)
+        return super().item(value, fix_value(index), node, at)
 
     def length(self, value: Any) -> Any:
         return value.length if isinstance(value, Items) else super().length(value)
@@ -199,11 +199,11 @@ class RecordedScope(Scope):
         self.behind[name] = [one for one in run.notes[start:] if isinstance(one, Read)]
         if name in self.spec.fixed:
             return value
-        plain = dict(value.raw) if isinstance(value, SubConfig) else bare(value)
-        self.know(name, plain)
+        plain = dict(value.raw) if isinstance(value, SubConfig) else concrete_values(value)
+        self.record_value(name, plain)
         return value if isinstance(value, SubConfig) else run.lift(path, plain)
 
-    def know(self, name: str, value: Any) -> None:
+    def record_value(self, name: str, value: Any) -> None:
         field = self.spec.fields.get(name)
         if field is None or not field.only_costs:
             self.domain.run.fields.setdefault(self.path(name), Known(value, name in self.raw, field))
@@ -215,14 +215,14 @@ class RecordedScope(Scope):
         return value
 
     def looked_up(self, name: str, value: Any) -> None:
-        self.know(name, bare(value))
+        self.record_value(name, concrete_values(value))
         self.domain.run.notes.append(Read(self.path(name)))
 
-    def asked(self, name: str, node: ast.Attribute, at: Evaluator) -> Any:
-        value = super().asked(name, node, at)
+    def read_attribute(self, name: str, node: ast.Attribute, at: Evaluator) -> Any:
+        value = super().read_attribute(name, node, at)
         if name != "model_type":
             return value
-        self.know(name, value)
+        self.record_value(name, value)
         return self.domain.run.lift(self.path(name), value)
 
 
@@ -248,12 +248,12 @@ class RecordedBuilder(Builder):
             self.leaves[key] = super().leaf(name, arguments, keywords, node)
         return self.leaves[key].copy()
 
-    def bound(
+    def bind_arguments(
         self, module: Module, scope: Scope, arguments: list[Any], keywords: Locals, node: ast.Call
     ) -> Node:
         notes = self.domain.run.notes
         self.domain.calls.append(Call(node, module.name, module.parameters, notes[self.domain.start :]))
-        value = super().bound(module, scope, arguments, keywords, node)
+        value = super().bind_arguments(module, scope, arguments, keywords, node)
         self.domain.calls.pop()
         self.domain.start = len(notes)
         return value

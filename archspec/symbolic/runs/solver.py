@@ -28,7 +28,7 @@ def is_deep(name: str) -> bool:
     return any(part in name for part in DEEP)
 
 
-def _extreme(better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _make_extreme(better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def extreme(found: Any, *others: Any) -> Any:
         for other in others:
             found = z3.If(better(found, other), found, other)
@@ -50,8 +50,8 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "trunc": z3.ToInt,
     "floor": z3.ToInt,
     "ceil": lambda number: -z3.ToInt(-number),
-    "min": _extreme(operator.le),
-    "max": _extreme(operator.ge),
+    "min": _make_extreme(operator.le),
+    "max": _make_extreme(operator.ge),
 }
 
 

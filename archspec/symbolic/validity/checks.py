@@ -14,7 +14,7 @@ import sympy
 
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.expressions import Condition, Lookup, Poly, Real, value_at
-from archspec.symbolic.fields import Relation, exactly, has_index, in_turn, sympy_form
+from archspec.symbolic.fields import Relation, exact_number, has_index, in_turn, sympy_form
 from archspec.symbolic.loops import Loop, Test
 from archspec.symbolic.path_conditions import Path
 from archspec.symbolic.polynomials import EXACT_FLOAT
@@ -56,18 +56,18 @@ def validity(notes: Assumptions, config: ConfigConditions, flags: Mapping[str, A
     numbers = {**config.numbers, **notes.values}
     floats, found = Exactness(numbers), dict[Check, None]()
     pinned: set[str] = set()
-    for condition in _tightest([*conditions, *config.path.conditions]):
+    for condition in _drop_implied([*conditions, *config.path.conditions]):
         sides = [] if condition.right is None else [condition.left, condition.right]
         if all(side.op == "float" or floats.is_exact(side) for side in sides):
             found[_check(notes, condition)] = None
         else:
             pinned |= condition.axes
-    for op, real in _rounded(notes):
+    for op, real in _rounded_floats(notes):
         if op == "round" or not floats.is_exact(real, rounded=True):
             pinned |= real.axes
     for (real, scale), _ in floats.limits.items():
         if real.axes:
-            most = exactly(EXACT_FLOAT // 2**scale)
+            most = exact_number(EXACT_FLOAT // 2**scale)
             found[Check("<=", sympy_form(notes.space, real), most)] = None
     found |= {
         Check(op, left, right): None
@@ -81,9 +81,12 @@ def validity(notes: Assumptions, config: ConfigConditions, flags: Mapping[str, A
         if isinstance(numbers[name], float):
             values[name] = numbers[name]
         else:
-            found[Check("==", sympy.Symbol(name), exactly(numbers[name]))] = None
-    defined = {sympy.Symbol(name): exactly(value) for name, (_, value) in notes.definitions.items()}
-    plain = [Check(op, _plain(left, defined), _plain(right, defined)) for op, left, right in found]
+            found[Check("==", sympy.Symbol(name), exact_number(numbers[name]))] = None
+    defined = {sympy.Symbol(name): exact_number(value) for name, (_, value) in notes.definitions.items()}
+    plain = [
+        Check(op, _without_assumptions(left, defined), _without_assumptions(right, defined))
+        for op, left, right in found
+    ]
     return Validity(tuple(dict.fromkeys(plain)), values, numbers, frozenset(config.computed))
 
 
@@ -109,7 +112,7 @@ def settle_loops(
                     found = None if sides is None else closed(sides, loop)
                     if found is None:
                         continue
-                    notes.check("==", found[0 if True in outcomes else 1], loop.turns)
+                    notes.check("==", found[0 if True in outcomes else 1], loop.length_expr)
                 elif (loop, text) in guards and (loop, text) not in counted:
                     continue
                 covered |= _conditions_of(notes.path, relation)
@@ -132,8 +135,8 @@ def _conditions_of(path: Path, relation: Relation) -> set[Any]:
 
 
 def _unroll(notes: Assumptions, loop: Loop, conditions: dict[Condition, None]) -> None:
-    if loop.free:
-        notes.check("==", loop.turns, exactly(loop.length))
+    if loop.has_free_length:
+        notes.check("==", loop.length_expr, exact_number(loop.length))
     same: dict[Any, Path] = {}  # by what is compared, in any iteration
     for turn in loop.history:
         for one in turn.decisions:
@@ -141,14 +144,14 @@ def _unroll(notes: Assumptions, loop: Loop, conditions: dict[Condition, None]) -
                 key = one.place if isinstance(one, Lookup) else one[:3]
                 _instantiate(same.setdefault(key, Path(notes.space)), notes, one, turn.places)
     for path in same.values():
-        tight = list(_tightest(path.conditions))
+        tight = list(_drop_implied(path.conditions))
         if len(tight) > MOST:  # fixed fields say it in fewer words
             axes = sorted({axis for one in tight for axis in one.axes})
-            tight = [_fixed(notes, axis) for axis in axes]
+            tight = [_fixed_condition(notes, axis) for axis in axes]
         conditions.update(dict.fromkeys(tight))
 
 
-def _fixed(notes: Assumptions, name: str) -> Condition:
+def _fixed_condition(notes: Assumptions, name: str) -> Condition:
     space, value = notes.space, notes.values[name]
     there = space.field(name, isinstance(value, int))
     if isinstance(there, Poly):
@@ -173,7 +176,7 @@ def _instantiate(
         path.compare(decision.op, left, right, decision.holds)
 
 
-def _rounded(notes: Assumptions) -> Iterator[tuple[str, Real]]:
+def _rounded_floats(notes: Assumptions) -> Iterator[tuple[str, Real]]:
     """The floats that become integers, those of a loop in each of its iterations."""
     for op, real in list(notes.space.rounded):
         if not has_index(real.axes):
@@ -185,7 +188,7 @@ def _rounded(notes: Assumptions) -> Iterator[tuple[str, Real]]:
                 yield from ((op, there) for there in turns if not has_index(there.axes))
 
 
-def _tightest(conditions: Iterable[Condition]) -> Iterator[Condition]:
+def _drop_implied(conditions: Iterable[Condition]) -> Iterator[Condition]:
     """Conditions without those that others imply: of `i < k` for several i, the largest."""
     found: dict[Any, Condition] = {}
     for one in conditions:
@@ -210,13 +213,13 @@ def _check(notes: Assumptions, condition: Condition) -> Check:
         return Check(op, sympy_form(space, condition.left), sympy_form(space, condition.right))
     terms = condition.left.terms
     left, right = (
-        sympy_form(space, space.poly({monomial: sign * c for monomial, c in terms if sign * c > 0}))
+        sympy_form(space, space.make_poly({monomial: sign * c for monomial, c in terms if sign * c > 0}))
         for sign in (1, -1)
     )
     return Check(op, left, right) if left.free_symbols else Check(_TURNED[op], right, left)
 
 
-def _plain(expr: Any, defined: Mapping[Any, Any]) -> Any:
+def _without_assumptions(expr: Any, defined: Mapping[Any, Any]) -> Any:
     """An expression over symbols without assumptions; numbers that are not fields are constants."""
     expr = sympy.sympify(expr)
     plain = expr.xreplace({symbol: sympy.Symbol(symbol.name) for symbol in expr.free_symbols})
@@ -244,9 +247,9 @@ class Exactness:
     def _scale(self, real: Real) -> int | None:
         """The binary digits after the point of a value; None if a step is not exact."""
         if real.op == "float":
-            return _bits(real.args[0], 2 * BITS)
+            return _bit_length(real.args[0], 2 * BITS)
         if real.op == "field":
-            return None if _bits(self.values[real.args[0]], BITS) is None else BITS
+            return None if _bit_length(self.values[real.args[0]], BITS) is None else BITS
         if real.op == "int":
             return 0
         found = [self._scale(side) for side in real.args] if real.op in ("+", "*") else [None]
@@ -258,5 +261,5 @@ class Exactness:
         return scale
 
 
-def _bits(value: float, most: int) -> int | None:
+def _bit_length(value: float, most: int) -> int | None:
     return next((count for count in range(most + 1) if (value * 2**count).is_integer()), None)

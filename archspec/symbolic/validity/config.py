@@ -21,7 +21,7 @@ from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import Space
 from archspec.symbolic.swept import SweptDomain
 from archspec.tree.node import Node
-from archspec.tree.runnable import unrunnable
+from archspec.tree.runnable import run_problems
 
 MAX_TERMS = 30_000  # of one expression
 CANNOT = (ArchspecError, EvaluationError, TooLarge, Loops, TypeError, ValueError, AttributeError)
@@ -36,7 +36,7 @@ class ConfigConditions:
         self.numbers: dict[str, Any] = {}
         self.computed: set[str] = set()  # fields whose values are computed from others
 
-    def follows(self, scope: Scope, name: str) -> None:
+    def add_computed(self, scope: Scope, name: str) -> None:
         """Record a field that the config leaves to be computed from others."""
         field = scope.spec.fields.get(name)
         if field and name not in scope.raw and field.default and names(field.default.tree):
@@ -56,30 +56,30 @@ class ConfigConditions:
         self.values[path] = value
         return value
 
-    def rely(self, scope: Scope, expressions: Iterable[Expression]) -> None:
+    def add_dependencies(self, scope: Scope, expressions: Iterable[Expression]) -> None:
         """Record what some expressions of a config depend on; all fields that they read if that fails."""
         for expression in expressions:
             with self._side(scope) as side:
-                side.truth(side.read(expression), expression.tree)
+                side.is_true(side.read(expression), expression.tree)
 
-    def demands(self, scope: Scope) -> None:
+    def add_demands(self, scope: Scope) -> None:
         """Record the conditions of a config, and that a list of layers names each of them."""
-        self.rely(scope, scope.spec.require)
+        self.add_dependencies(scope, scope.spec.require)
         for name in ALLOWED if scope.has("num_hidden_layers") else ():
             if isinstance(listed := scope.raw.get(name), list):
                 given = self.number(f"len({scope.origin.path}{name})", len(listed))
                 with self._side(scope) as side:
                     _ = given == side.get("num_hidden_layers")
 
-    def runs(self, scope: Scope, architecture: str, root: Node) -> None:
+    def add_runs(self, scope: Scope, architecture: str, root: Node) -> None:
         with self._side(scope) as side:
-            _ = [*unrunnable(side, architecture, root)]
+            _ = [*run_problems(side, architecture, root)]
 
     @contextmanager
     def _side(self, scope: Scope) -> Iterator[Side]:
         side = Side(scope, self)
         try:
-            with self.space.allowance(MAX_TERMS):
+            with self.space.allow_terms(MAX_TERMS):
                 yield side
         except CANNOT:
             self.values |= side.asked_for
@@ -99,11 +99,11 @@ class Side(Scope):
     def get(self, name: str) -> Any:
         name = self.canonical(name)
         if name not in self.values:
-            self.values[name] = self._lifted(name, self.plain.get(name))
+            self.values[name] = self._lift(name, self.plain.get(name))
         return self.values[name]
 
-    def _lifted(self, name: str, value: Any) -> Any:
-        self.conditions.follows(self.plain, name)
+    def _lift(self, name: str, value: Any) -> Any:
+        self.conditions.add_computed(self.plain, name)
         if isinstance(value, SubConfig):
             return Side(value.scope, self.conditions, self.asked_for)
         if isinstance(value, Scope):

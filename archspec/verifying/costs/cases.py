@@ -13,7 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
 from archspec.reference.costs import instance
-from archspec.reference.saved import trained
+from archspec.reference.saved import training_model
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 from archspec.verifying.verifier import TRIES, Verifier
@@ -58,11 +58,11 @@ class Case:
             self._models[trains] = instance(self.architecture, self.config, self.spec.model_type, trains)
         return self._models[trains]
 
-    def trained(self, step: Step) -> Any:
+    def training_model(self, step: Step) -> Any:
         """The reference model in training mode. Errors: :class:`Refused`, :class:`Unavailable`."""
         key = step.dtype, step.attention, step.checkpointing
         if key not in self._models:
-            self._models[key] = trained(self.architecture, self.config, self.spec.model_type, step)
+            self._models[key] = training_model(self.architecture, self.config, self.spec.model_type, step)
         return self._models[key]
 
 
@@ -74,20 +74,20 @@ def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[
     """
     default = {"model_type": spec.model_type}
     verifier = Verifier(spec, architecture, samples, seed)
-    yield runnable(default, architecture)
-    yield runnable({**default, _DEPTH: _SHALLOW}, architecture)
+    yield make_runnable(default, architecture)
+    yield make_runnable({**default, _DEPTH: _SHALLOW}, architecture)
     given = 0
     for _ in range(TRIES * samples):
         verifier.draw()
-        yield from (runnable(raw, architecture) for raw in verifier.valid[given:])
+        yield from (make_runnable(raw, architecture) for raw in verifier.valid[given:])
         given = len(verifier.valid)
         if given >= _DRAWN * samples:
             break
     for raw in verifier.valid:
-        yield from (runnable({**default, name: value}, architecture) for name, value in raw.items())
+        yield from (make_runnable({**default, name: value}, architecture) for name, value in raw.items())
 
 
-def runnable(raw: Config, architecture: str) -> Config:
+def make_runnable(raw: Config, architecture: str) -> Config:
     """Add what a call needs and the constructor does not; question answering has exactly two labels."""
     for name, value in _NEEDED.get(raw["model_type"], {}).items():
         raw = {**raw, name: {**raw.get(name, {}), **value} if isinstance(value, dict) else value}
@@ -96,7 +96,7 @@ def runnable(raw: Config, architecture: str) -> Config:
     return raw
 
 
-def shallow(spec: Spec, raws: Iterable[Config]) -> list[Config]:
+def shallow_configs(spec: Spec, raws: Iterable[Config]) -> list[Config]:
     """The configs with few layers; all configs if none has."""
     found = list(raws)
     return [raw for raw in found if not _is_deep(Scope(spec, raw))] or found
@@ -115,13 +115,13 @@ def calls(scope: Scope, encodes: bool) -> Iterator[Call]:
     around = [Call(1, bound + more) for bound in bounds for more in (-1, 0, 1)]
     after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
     chosen = _CALLS_OF_MANY_LAYERS if _is_deep(scope) else dict.fromkeys((*_CALLS, *around, *after))
-    yield from _encoded(chosen, encodes)
+    yield from _encoder_calls(chosen, encodes)
 
 
 def training_calls(scope: Scope, encodes: bool) -> Iterator[Call]:
     """The calls without a past that are short enough for a training step, and some more."""
     yield from (call for call in calls(scope, encodes) if not call.past and call.tokens <= _LONGEST_STEP)
-    yield from _encoded(_TRAINING_CALLS, encodes)
+    yield from _encoder_calls(_TRAINING_CALLS, encodes)
 
 
 def with_encoder(call: Call, encoder_tokens: int) -> Call:
@@ -129,7 +129,7 @@ def with_encoder(call: Call, encoder_tokens: int) -> Call:
     return call._replace(encoder_tokens=encoder_tokens, new_encoder_tokens=0 if call.past else encoder_tokens)
 
 
-def _encoded(chosen: Iterable[Call], encodes: bool) -> Iterator[Call]:
+def _encoder_calls(chosen: Iterable[Call], encodes: bool) -> Iterator[Call]:
     for call in chosen:
         yield with_encoder(call, ENCODER_TOKENS) if encodes else call
         if encodes and not call.past:  # classifiers take only equal lengths; also tests the encoder's bounds

@@ -11,9 +11,9 @@ from archspec.configs.scope import Scope
 from archspec.costs.lengths import usual_lengths
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError, ConfigError, FormulaError
-from archspec.reference.costs import encodes, symbolic_flops
+from archspec.reference.costs import has_encoder_and_decoder, symbolic_flops
 from archspec.reference.verdicts import Refused, Unavailable
-from archspec.symbolic.closed_form import ClosedForm, exact
+from archspec.symbolic.closed_form import ClosedForm, exact_count
 from archspec.verifying.costs.cases import Case, calls, with_encoder
 
 QUANTITIES = ("flops", "masked_flops", "cache_elements", "training_flops")
@@ -34,34 +34,34 @@ def without_closed_form(case: Case) -> Iterator[str]:
     for call in compared:
         for quantity in QUANTITIES:
             try:
-                exact(scope, case.architecture, quantity, call)
+                exact_count(scope, case.architecture, quantity, call)
             except ArchspecError:
                 continue  # neither has it a closed form
             try:
-                ClosedForm.of(scope, case.architecture, quantity, call)
+                ClosedForm.derive(scope, case.architecture, quantity, call)
             except ConfigError:
                 return  # a required field is missing
             except FormulaError as error:
                 yield f"{quantity} of {call}: {error}"
 
 
-def agreement(case: Case) -> str:
+def compare_formulas(case: Case) -> str:
     """How FLOPs agree with torch: as `polynomials`, at `points`, or a text with both expressions.
 
     Errors: :class:`Unavailable`, :class:`ArchspecError` without an expression on one side.
     """
     model = case.model()
-    call = with_encoder(_CALL, _ENCODER_TOKENS) if encodes(model) else _CALL
+    call = with_encoder(_CALL, _ENCODER_TOKENS) if has_encoder_and_decoder(model) else _CALL
     theirs = symbolic_flops(model, call)
     ours = closed_form(case.scope, case.architecture, call)
     if theirs.free_symbols - set(_LENGTHS):  # lengths that depend on values, e.g. the tokens of an expert
         raise Unavailable("torch's count has other symbols")
     if theirs.free_symbols != ours.free_symbols:  # torch fixed a length, e.g. in a loop over tokens
-        same, how = _substituted(ours, _CALL.tokens) == _substituted(theirs, _CALL.tokens), "points"
+        same, how = _substitute(ours, _CALL.tokens) == _substitute(theirs, _CALL.tokens), "points"
     elif all(one.is_polynomial(*_LENGTHS) for one in (ours, theirs)):
         same, how = sympy.expand(ours - theirs) == 0, "polynomials"
     else:
-        same = all(_substituted(ours, tokens) == _substituted(theirs, tokens) for tokens in _POINTS)
+        same = all(_substitute(ours, tokens) == _substitute(theirs, tokens) for tokens in _POINTS)
         how = "points"
     return how if same else f"the spec gives {ours}, torch {theirs}"
 
@@ -69,14 +69,14 @@ def agreement(case: Case) -> str:
 def agreement_if_symbolic(case: Case) -> str:
     """Return the agreement, or `not over symbols` without one."""
     try:
-        return agreement(case)
+        return compare_formulas(case)
     except (ArchspecError, Refused, Unavailable):
         return NEITHER
 
 
 def closed_form(scope: Scope, architecture: str, call: Call) -> Any:
     """The closed form of FLOPs at a config's numbers, in the lengths of a first call."""
-    found = ClosedForm.of(scope, architecture, "flops", call)
+    found = ClosedForm.derive(scope, architecture, "flops", call)
     encoder_tokens = sympy.Symbol("encoder_tokens") if call.encoder_tokens else 0
     lengths = {"past": 0, "encoder_tokens": encoder_tokens, "new_encoder_tokens": encoder_tokens}
     numbers = {name: value for name, value in found.symbols.items() if name not in Call._fields}
@@ -84,5 +84,5 @@ def closed_form(scope: Scope, architecture: str, call: Call) -> Any:
     return sympy.expand(found.expr.xreplace(table).doit())
 
 
-def _substituted(expr: Any, tokens: int) -> Any:
+def _substitute(expr: Any, tokens: int) -> Any:
     return expr.subs(dict(zip(_LENGTHS, (_CALL.batch, tokens, _ENCODER_TOKENS), strict=True)))

@@ -12,10 +12,10 @@ from archspec.costs.activations import StepActivations
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step, by_module
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
-from archspec.reference.costs import NO_CACHE, encodes, measured
+from archspec.reference.costs import NO_CACHE, has_encoder_and_decoder, measure
 from archspec.reference.masks import let_through
-from archspec.reference.memory import measured_peak, reserved
-from archspec.reference.saved import recomputed, saved
+from archspec.reference.memory import measured_peak, reserved_tensors
+from archspec.reference.saved import recomputed_bytes, saved_bytes
 from archspec.reference.training import measured_training
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.tree.node import Node
@@ -106,7 +106,7 @@ def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison
     return Comparison(compared, (), unavailable)
 
 
-def unequal(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:
+def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:
     """The modules whose FLOPs differ; experts are summed, as values decide which of them run."""
     theirs, ours = Counter[str](), Counter[str]()
     for total, own in ((theirs, expected), (ours, found)):
@@ -146,8 +146,8 @@ def _unequal_counts(quantity: str, expected: Counter[Any], found: Counter[Any]) 
 
 
 def _forward_rows(case: Case, call: Call) -> Iterator[Row]:
-    theirs, ours = measured(case.model(), call), case.forward(call)
-    yield from (("flops", *row) for row in unequal(theirs.flops, ours.flops_by_module))
+    theirs, ours = measure(case.model(), call), case.forward(call)
+    yield from (("flops", *row) for row in unequal_modules(theirs.flops, ours.flops_by_module))
     kept = Counter((tensor.shape, tensor.dtype or "bfloat16") for tensor in ours.cache)
     given = Counter((shape, theirs.dtypes[path]) for path, shape in theirs.cache.items())
     yield from _unequal_counts("cache", given, kept)
@@ -156,7 +156,7 @@ def _forward_rows(case: Case, call: Call) -> Iterator[Row]:
 def _training_rows(case: Case, call: Call) -> Iterator[Row]:
     theirs = measured_training(case.model(trains=True), call)
     ours = case.forward(call).step_flops_by_module
-    yield from (("training flops", *row) for row in unequal(theirs, ours))
+    yield from (("training flops", *row) for row in unequal_modules(theirs, ours))
 
 
 def _masked_rows(case: Case, call: Call) -> Iterator[Row]:
@@ -173,21 +173,22 @@ def _static_rows(case: Case, call: Call) -> Iterator[Row]:
     ours = case.forward(call)
     if not ours.cache:
         raise Unavailable("the model keeps nothing between calls")
-    found = Counter((kept.shape, kept.dtype or "bfloat16") for kept in ours.allocated("static"))
-    yield from _unequal_counts("static cache", reserved(case.model(), call), found)
+    found = Counter((kept.shape, kept.dtype or "bfloat16") for kept in ours.allocated_tensors("static"))
+    yield from _unequal_counts("static cache", reserved_tensors(case.model(), call), found)
 
 
 def _short_calls(chosen: tuple[Call, ...]) -> Callable[[Case, int], Iterator[Call]]:
     def points(case: Case, _: int) -> Iterator[Call]:
-        encoding = encodes(case.model())
+        encoding = has_encoder_and_decoder(case.model())
         yield from (with_encoder(call, _SHORT_ENCODER) if encoding else call for call in chosen)
 
     return points
 
 
-FORWARD = Instrument(lambda case, _: calls(case.scope, encodes(case.model())), _forward_rows)
+FORWARD = Instrument(lambda case, _: calls(case.scope, has_encoder_and_decoder(case.model())), _forward_rows)
 TRAINING = Instrument(
-    lambda case, _: training_calls(case.scope, encodes(case.model(trains=True))), _training_rows
+    lambda case, _: training_calls(case.scope, has_encoder_and_decoder(case.model(trains=True))),
+    _training_rows,
 )
 MASKED = Instrument(_short_calls(_MASKED_CALLS), _masked_rows)
 STATIC = Instrument(_short_calls(_STATIC_CALLS), _static_rows)
@@ -223,12 +224,12 @@ def _activation_instrument(attention: str, checkpointing: bool) -> Instrument:
             yield Step(*lengths, dtype=dtype, attention=attention, checkpointing=checkpointing)
 
     def rows(case: Case, step: Step) -> Iterator[Row]:
-        model = case.trained(step)
-        step = step._replace(encoder_tokens=ENCODER_TOKENS) if encodes(model) else step
+        model = case.training_model(step)
+        step = step._replace(encoder_tokens=ENCODER_TOKENS) if has_encoder_and_decoder(model) else step
         ours = StepActivations(case.scope, case.architecture, step)
         found = ours.by_module
         quantity = f"activations with {step.kind}"
-        yield from ((quantity, *row) for row in unequal_bytes(ours.tree, saved(model, step), found))
+        yield from ((quantity, *row) for row in unequal_bytes(ours.tree, saved_bytes(model, step), found))
         if checkpointing:
             yield from _recomputed_rows(quantity, ours, model)
 
@@ -240,7 +241,7 @@ def _recomputed_rows(quantity: str, ours: StepActivations, model: Any) -> Iterat
         found = ours.recomputed_bytes
     except ArchspecError:
         return  # archspec refuses this number for the class
-    expected = recomputed(model, ours.step)
+    expected = recomputed_bytes(model, ours.step)
     if expected != found:
         yield quantity, RECOMPUTED, expected, found
 

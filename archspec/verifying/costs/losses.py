@@ -16,14 +16,14 @@ from archspec.costs.parallel import Ranks
 from archspec.costs.records import KERNELS, Step, training_axes
 from archspec.errors import ArchspecError
 from archspec.reference import Refused, Unavailable, versions
-from archspec.reference.costs import encodes
+from archspec.reference.costs import has_encoder_and_decoder
 from archspec.reference.ranks import rank_loss
 from archspec.reference.saved import loss_bytes, takes_labels
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import ENCODER_TOKENS, Case
-from archspec.verifying.costs.record import json_rows, recorded
+from archspec.verifying.costs.record import json_rows, read_record
 
 _LENGTHS = ((2, 64), (1, 40), (3, 17))  # sequences and tokens
 _STEPS = (
@@ -48,7 +48,7 @@ _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_la
 
 def classes() -> Iterator[tuple[str, str, list[str]]]:
     """The classes with exact activations, and the kinds of attention for which they are exact."""
-    for model_type, line in recorded().items():
+    for model_type, line in read_record().items():
         for name in dict.fromkeys(name for found in line.activations.values() for name in found):
             yield model_type, name, [one for one in KERNELS if name in line.activations.get(one, ())]
 
@@ -66,12 +66,12 @@ def verify_loss(spec: Spec, architecture: str, kernels: list[str], drawn: int = 
         steps = [one for one in _STEPS if one.attention in kernels]
         for step in steps[:2] if number else steps:
             try:
-                model = case.trained(step)
-                step = step._replace(encoder_tokens=ENCODER_TOKENS if encodes(model) else 0)
+                model = case.training_model(step)
+                step = step._replace(encoder_tokens=ENCODER_TOKENS if has_encoder_and_decoder(model) else 0)
                 expected = loss_bytes(model, step)
             except (Refused, Unavailable):
                 continue
-            left = [name for name in left if _predicted(case, step, name) == expected]
+            left = [name for name in left if _predicted_bytes(case, step, name) == expected]
             compared += 1
         if not left or not compared:
             return None
@@ -80,7 +80,7 @@ def verify_loss(spec: Spec, architecture: str, kernels: list[str], drawn: int = 
 
 def known_losses() -> list[str]:
     """The names of losses in formulas/contractions.yaml."""
-    return [name for name in shipped().contractions() if name.endswith("_loss")]
+    return [name for name in shipped_library().contractions() if name.endswith("_loss")]
 
 
 def verify_ranks_loss(spec: Spec, architecture: str, kernels: list[str], loss: str) -> list[str]:
@@ -93,7 +93,7 @@ def verify_ranks_loss(spec: Spec, architecture: str, kernels: list[str], loss: s
             expected = rank_loss(architecture, case.config, spec.model_type, ranks, step)
         except (Refused, Unavailable):
             return False
-        return _predicted(case, step, loss) == expected
+        return _predicted_bytes(case, step, loss) == expected
 
     return [kind for kind, ranked in _RANKS.items() if all(map(agrees, ranked, _LENGTHS))]
 
@@ -114,7 +114,7 @@ def _configs(spec: Spec, architecture: str, drawn: int) -> Iterator[Config]:
         yield {**default, **given}
 
 
-def _predicted(case: Case, step: Step, name: str) -> int | None:
+def _predicted_bytes(case: Case, step: Step, name: str) -> int | None:
     """The bytes that a loss keeps by its spec; None if the loss does not fit the class."""
     builder = CostBuilder(case.scope, training_axes(step))
     try:

@@ -23,7 +23,7 @@ from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import configs
-from archspec.verifying.costs.instruments import ACTIVATIONS, CostDifference, unequal, unequal_bytes
+from archspec.verifying.costs.instruments import ACTIVATIONS, CostDifference, unequal_bytes, unequal_modules
 from archspec.verifying.costs.record import json_rows
 
 POINTS = (
@@ -61,9 +61,9 @@ def _kinds(ranks: Ranks) -> list[str]:
 
 def verify_ranks(spec: Spec, architecture: str) -> RankOutcome:
     """Compare at the default config with few layers, tied and not, and at random configs, at every point."""
-    few, outcome = _few(spec), RankOutcome([], [])
+    few, outcome = _shallow_config(spec), RankOutcome([], [])
     tied = [{**few, _TIES: value} for value in (False, True)] if _TIES in spec.fields else []
-    for raws in ([few, *tied], _drawn(spec, architecture)):
+    for raws in ([few, *tied], _draw_configs(spec, architecture)):
         for raw, ranks in product(raws, POINTS):
             try:
                 outcome.differences.extend(_rank_differences(spec, architecture, raw, ranks))
@@ -75,11 +75,11 @@ def verify_ranks(spec: Spec, architecture: str) -> RankOutcome:
     return outcome
 
 
-def _few(spec: Spec) -> Config:
+def _shallow_config(spec: Spec) -> Config:
     return {"model_type": spec.model_type} | ({_DEPTH: _LAYERS} if _DEPTH in spec.fields else {})
 
 
-def _drawn(spec: Spec, architecture: str) -> Iterable[Config]:
+def _draw_configs(spec: Spec, architecture: str) -> Iterable[Config]:
     return islice(configs(spec, architecture, _RANDOM, 0), 2, _RANDOM + 2)
 
 
@@ -103,7 +103,7 @@ def verify_steps(spec: Spec, architecture: str) -> list[str]:
 
     A number must be measurable at the default config.
     """
-    raws = [_few(spec), *islice(_drawn(spec, architecture), 1)]
+    raws = [_shallow_config(spec), *islice(_draw_configs(spec, architecture), 1)]
     cut = [kind for kind in (_FLOPS, *ACTIVATIONS) if _is_exact(spec, architecture, raws, kind, _CUT)]
     staged = [kind for kind in ACTIVATIONS if _is_exact(spec, architecture, raws[:1], kind, _STAGED)]
     return [*(f"tensor {kind}" for kind in cut), *(f"pipeline {kind}" for kind in staged)]
@@ -136,7 +136,7 @@ def step_is_exact(
         flops = Forward(scope, architecture, *lengths).step_flops_by_module
         ours = {path: shares.flops(path, count) for path, count in flops.items()}
         theirs = rank_flops(architecture, raw, spec.model_type, ranks, Call(*lengths))
-        return not list(unequal(theirs, ours))
+        return not list(unequal_modules(theirs, ours))
     attention, _, checkpointing = kind.partition(" ")
     dtype = "bfloat16" if lengths[0] == 2 else "float32"
     step = Step(*lengths, dtype=dtype, attention=attention, checkpointing=bool(checkpointing))

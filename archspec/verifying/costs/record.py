@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from archspec.language import yaml_reader
 from archspec.specs.files import CONTRACTIONS, read
-from archspec.specs.index import plain, whole_digests
-from archspec.specs.library import COSTS, shipped
+from archspec.specs.index import plain_data, whole_digests
+from archspec.specs.library import COSTS, shipped_library
 from archspec.verifying.campaign import Chosen
 from archspec.verifying.costs.instruments import Comparison
 from archspec.verifying.costs.verify import FURTHER, CostOutcome, verify_costs
-from archspec.verifying.pool import Failure, spread
+from archspec.verifying.pool import Failure, run_tasks
 
 HOW = "archspec verify --costs --coverage"
 SCOPE = {
@@ -51,9 +51,9 @@ class Line(NamedTuple):
 
 def in_scope() -> Chosen:
     """The supported text classes: those of the auto classes in SCOPE, and their base models."""
-    from archspec.reference import mapped
+    from archspec.reference import auto_classes
 
-    now, known = mapped(), shipped().index()
+    now, known = auto_classes(), shipped_library().index()
     types = {model_type for (model_type, _), autos in now.items() if {*autos} & SCOPE}
     found: Chosen = {}
     for (model_type, architecture), autos in now.items():
@@ -67,7 +67,7 @@ def run(chosen: Chosen, samples: int, seed: int, jobs: int, done: Done | None = 
     """Verify the costs of classes; ``done`` is called with each outcome."""
     tasks = [(model_type, name, samples, seed) for model_type, names in chosen.items() for name in names]
     outcomes = []
-    for task, result in spread(_work, tasks, jobs, _PRELOAD, _TIMEOUT):
+    for task, result in run_tasks(_verify_task, tasks, jobs, _PRELOAD, _TIMEOUT):
         if isinstance(result, Failure):
             result = CostOutcome(task[1], task[0], Comparison(unavailable=result.message))
         outcomes.append(result)
@@ -76,12 +76,12 @@ def run(chosen: Chosen, samples: int, seed: int, jobs: int, done: Done | None = 
     return sorted(outcomes, key=lambda outcome: (outcome.model_type, outcome.architecture))
 
 
-def _work(task: tuple[str, str, int, int]) -> CostOutcome:
+def _verify_task(task: tuple[str, str, int, int]) -> CostOutcome:
     model_type, name, samples, seed = task
-    return verify_costs(shipped().load(model_type), name, samples, seed)
+    return verify_costs(shipped_library().load(model_type), name, samples, seed)
 
 
-def recorded() -> dict[str, Line]:
+def read_record() -> dict[str, Line]:
     """Return the lines of formulas/costs.json; empty without the file."""
     try:
         with open(_path(), encoding="utf-8") as file:
@@ -97,9 +97,9 @@ def recorded() -> dict[str, Line]:
     return lines
 
 
-def stale() -> Chosen:
+def stale_classes() -> Chosen:
     """The classes without a record, or with one of other spec files."""
-    digests, before = _digests(), recorded()
+    digests, before = _digests(), read_record()
     found = {}
     for model_type, names in in_scope().items():
         line = before.get(model_type)
@@ -115,8 +115,8 @@ def update(samples: int, seed: int, jobs: int, done: Done | None = None, everyth
     The file is written every few model types, so that an interrupted run can be continued.
     """
     digests, wanted = _digests(), in_scope()
-    lines = {name: line for name, line in recorded().items() if name in wanted}
-    names = sorted(wanted if everything else stale())
+    lines = {name: line for name, line in read_record().items() if name in wanted}
+    names = sorted(wanted if everything else stale_classes())
     for start in range(0, max(1, len(names)), _BATCH):
         batch = {name: wanted[name] for name in names[start : start + _BATCH]}
         found = run(batch, samples, seed, jobs, done)
@@ -176,14 +176,14 @@ def json_rows(entries: Mapping[str, Any]) -> str:
 
 
 def _path() -> str:
-    return os.path.join(shipped().folder, COSTS)
+    return os.path.join(shipped_library().folder, COSTS)
 
 
 def _digests() -> dict[str, str]:
     """A digest of every model type's spec files and of the contractions that they name."""
-    library = shipped()
+    library = shipped_library()
     source, document = read(os.path.join(library.folder, CONTRACTIONS))
     root = document or yaml_reader.parse(source)
     assert isinstance(root, yaml_reader.Mapping)
-    texts = {key.partition("(")[0]: f"{key}: {plain(node)}" for key, node in root.items.items()}
+    texts = {key.partition("(")[0]: f"{key}: {plain_data(node)}" for key, node in root.items.items()}
     return whole_digests(library.entries(), library.files(), texts)

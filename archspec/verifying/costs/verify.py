@@ -14,9 +14,9 @@ from archspec.errors import ArchspecError
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
-from archspec.verifying.comparison import counted
+from archspec.verifying.comparison import count
 from archspec.verifying.costs import instruments
-from archspec.verifying.costs.cases import Case, configs, shallow
+from archspec.verifying.costs.cases import Case, configs, shallow_configs
 from archspec.verifying.costs.instruments import (
     ACTIVATIONS,
     FORWARD,
@@ -78,7 +78,7 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     forward = _compare_most(FORWARD, cases(configs(spec, architecture, samples, seed)), samples)
     if forward.verdict != "exact":
         return CostOutcome(architecture, spec.model_type, forward)
-    few = shallow(spec, forward.configs)
+    few = shallow_configs(spec, forward.configs)
     activations = {kind: compare(one, cases(few)) for kind, one in ACTIVATIONS.items()}
     others = configs(spec, architecture, samples, seed)
     further = further_agreeing(spec, architecture, few, others)
@@ -112,7 +112,7 @@ def further_agreeing(
     masked = compare(MASKED, _narrow_cases(spec, architecture, few))
     static = compare(STATIC, _narrow_cases(spec, architecture, few))
     if not masked.differences and masked.compared < 2:
-        rows = [(counted(spec, architecture, raw).rows, raw) for raw in others]
+        rows = [(count(spec, architecture, raw).rows, raw) for raw in others]
         sizes = [(sum(prod(row.shape) for row in one), raw) for one, raw in rows if one]
         small = [raw for _, raw in sorted(sizes, key=itemgetter(0))][:_SMALLEST]
         masked = compare(MASKED, _narrow_cases(spec, architecture, small))

@@ -9,7 +9,7 @@ from typing import Any
 from archspec.configs.checks import may_be_null
 from archspec.configs.scope import Scope
 from archspec.errors import UnknownArchitectureError
-from archspec.language.values import fits
+from archspec.language.values import has_kind
 from archspec.specs.exported import ALLOWED
 from archspec.specs.records import Field, Spec, SpecLibrary, model_types
 from archspec.symbolic.runs.record import LENGTH, Config, FieldPath, Known, Run
@@ -34,8 +34,8 @@ def choices(library: SpecLibrary, known: Known, texts: list[str]) -> Iterator[An
     """Other values of a field: the other bool, null, texts, other lists; ... to leave it out."""
     value, field = known.value, known.field
     types = field.types if field is not None else ()
-    for choice in _others(library, known, [text for text in texts if text != value]):
-        if choice is None or isinstance(choice, dict) or not types or fits(choice, types):
+    for choice in _other_values(library, known, [text for text in texts if text != value]):
+        if choice is None or isinstance(choice, dict) or not types or has_kind(choice, types):
             yield choice
     if field is not None and value is not None and may_be_null(field):
         yield None
@@ -43,7 +43,7 @@ def choices(library: SpecLibrary, known: Known, texts: list[str]) -> Iterator[An
         yield ...
 
 
-def _others(library: SpecLibrary, known: Known, texts: list[str]) -> Iterator[Any]:
+def _other_values(library: SpecLibrary, known: Known, texts: list[str]) -> Iterator[Any]:
     value, field = known.value, known.field
     kinds = kinds_of(field) if field is not None else {"int"}
     if isinstance(value, bool):
@@ -51,7 +51,7 @@ def _others(library: SpecLibrary, known: Known, texts: list[str]) -> Iterator[An
     elif isinstance(value, str):
         yield from (f"{value}-{value}", *texts)
     elif isinstance(value, list):
-        yield from _lists(value, texts, ALLOWED.get(field.name if field else "", ("none",)))
+        yield from _other_lists(value, texts, ALLOWED.get(field.name if field else "", ("none",)))
     elif type(value) is int:
         yield from () if known.given else (1, value + 1)
         yield from ([value], [value] * 2) if "list" in kinds else ()
@@ -71,7 +71,7 @@ def _others(library: SpecLibrary, known: Known, texts: list[str]) -> Iterator[An
         yield from ({"model_type": name} for name in (part_types(library, field) if field else ()))
 
 
-def _lists(value: list[Any], texts: list[str], strange: Sequence[str]) -> Iterator[list[Any]]:
+def _other_lists(value: list[Any], texts: list[str], strange: Sequence[str]) -> Iterator[list[Any]]:
     """Lists with other texts, one of them unknown to the spec; shorter and longer lists."""
     unknown = [text for text in strange if text not in texts and text not in value]
     texts = [*texts[:1], *unknown[:1], *texts[1:]]
@@ -93,7 +93,7 @@ def _with_text(value: Any, text: str) -> Any:
     return text if isinstance(value, str) else value
 
 
-def _resized(items: list[Any], length: int) -> list[Any]:
+def _resize(items: list[Any], length: int) -> list[Any]:
     """A shorter list, or one with more copies of the last item; numbers of layers grow at the front."""
     more = length - len(items)
     if items and all(type(item) is int for item in items) and items[0] >= more > 0:
@@ -101,7 +101,7 @@ def _resized(items: list[Any], length: int) -> list[Any]:
     return (items + items[-1:] * more)[:length]
 
 
-def put(run: Run, values: Mapping[FieldPath, Any]) -> Config:
+def set_values(run: Run, values: Mapping[FieldPath, Any]) -> Config:
     """A run's config with other values of fields, items and lengths of lists; ... leaves a field out."""
     raw = copy.deepcopy(run.raw)
     for path, value in values.items():
@@ -112,7 +112,7 @@ def put(run: Run, values: Mapping[FieldPath, Any]) -> Config:
                 inner[part] = copy.deepcopy(known.value) if known and known.value is not None else {}
             last, inner = inner, inner[part]
         if path[-1] == LENGTH and isinstance(inner, list):
-            last[path[-2]] = _resized(inner, int(value))
+            last[path[-2]] = _resize(inner, int(value))
         elif path[-1] == LENGTH:  # of a derived list, which no config gives
             del last[path[-2]]
         elif value is ...:
@@ -122,7 +122,7 @@ def put(run: Run, values: Mapping[FieldPath, Any]) -> Config:
     return raw
 
 
-def misfits(spec: Spec, raw: Config, layer_lists: Iterable[str]) -> Iterator[Config]:
+def misfit_configs(spec: Spec, raw: Config, layer_lists: Iterable[str]) -> Iterator[Config]:
     """A valid config with one value that does not fit: zero, `true` for a number, a list too long, …
 
     Zeros are also tried without layers, since these refuse some, and in the default config. All layers, and

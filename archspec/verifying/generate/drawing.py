@@ -136,7 +136,7 @@ class Drawing:
         if field.name.endswith("indices") and not default:  # of layers
             return [index for index in range(length) if self.random.random() < 0.5]
         if texts and field.computed and length == len(default) and self.random.random() < 0.7:
-            return [item for item in self._whole(default, raw) if self.random.random() < 0.7] or ...
+            return [item for item in self._containing_list(default, raw) if self.random.random() < 0.7] or ...
         if pool and self.random.random() < 0.6:
             return [self.random.choice(pool) for _ in range(length)]
         return (default * length)[:length] or ...
@@ -150,7 +150,7 @@ class Drawing:
             self.lengths[usual] = self.random.randint(1, max(1, usual - 1)) if shorter else usual
         return self.lengths.get(usual, usual)
 
-    def _whole(self, default: list[Any], raw: Config) -> list[str]:
+    def _containing_list(self, default: list[Any], raw: Config) -> list[str]:
         """The list of texts of which a computed default is a part, as out_features are of stage_names."""
         for name in self.spec.fixed:
             try:

@@ -25,7 +25,7 @@ def valid_configs(spec: Spec) -> tuple[Config, ...]:
 
 
 class Sampler:
-    """Draws configs for one spec. :meth:`accept` reports that the last one is valid."""
+    """Draws configs for one spec. :meth:`add_valid` reports that the last one is valid."""
 
     def __init__(self, spec: Spec, seed: int, texts: Texts | None = None) -> None:
         self.spec, self.random = spec, random.Random(f"{spec.model_type}:{seed}")
@@ -40,18 +40,18 @@ class Sampler:
     def sample(self) -> Config:
         """A new config, or a valid one with a few fields drawn again; some fields under another name."""
         near = self.accepted and self.random.random() < 0.5
-        self.drawn = self._near() if near else self.fresh(self.random.choice(_SHARES))
-        return self._renamed(self.drawn)
+        self.drawn = self._draw_near() if near else self.draw_config(self.random.choice(_SHARES))
+        return self._rename_fields(self.drawn)
 
-    def accept(self) -> None:
+    def add_valid(self) -> None:
         """Report that the config drawn last is valid."""
         self.accepted.append(self.drawn)
         for name, child in self.children.items():
             if isinstance(self.drawn.get(name), dict):
                 child.drawn = {"model_type": child.spec.model_type, **self.drawn[name]}
-                child.accept()
+                child.add_valid()
 
-    def fresh(self, share: float) -> Config:
+    def draw_config(self, share: float) -> Config:
         """A config with this share of fields drawn; with 0, the default config with few layers."""
         raw: Config = {"model_type": self.spec.model_type}
         lengths = self.drawing.lengths = {}
@@ -68,27 +68,27 @@ class Sampler:
                 or field.default is None
                 or (isinstance(value, list) and len(value) in lengths)
             ):
-                self._set(raw, field, value, share)
+                self._draw_field(raw, field, value, share)
         if self.random.random() < share:
             labels = self.random.choice((1, 3, 7))
             names = {str(index): f"label {index}" for index in range(labels)}
             raw |= {"id2label": names} if self.random.random() < 0.3 else {"num_labels": labels}
         return raw
 
-    def _near(self) -> Config:
-        return self._changed(self.random.choice(self.accepted), self.random.randint(1, 3))
+    def _draw_near(self) -> Config:
+        return self._draw_changed(self.random.choice(self.accepted), self.random.randint(1, 3))
 
-    def _changed(self, valid: Config, count: int) -> Config:
+    def _draw_changed(self, valid: Config, count: int) -> Config:
         """A config with some fields drawn again, or left out."""
         raw = copy.deepcopy(valid)
         for field in self.random.sample(self.fields, min(len(self.fields), count)):
             if self.random.random() < 0.1 and field.name != WIDE:
                 raw.pop(field.name, None)
             else:
-                self._set(raw, field, self.drawing.default(field, raw), 0.3)
+                self._draw_field(raw, field, self.drawing.default(field, raw), 0.3)
         return raw
 
-    def _set(self, raw: Config, field: Field, default: Any, share: float) -> None:
+    def _draw_field(self, raw: Config, field: Field, default: Any, share: float) -> None:
         """Draw one field; sub-configs that are null by default, too."""
         types = part_types(self.spec.library, field)
         if isinstance(default, SubConfig):
@@ -103,7 +103,11 @@ class Sampler:
         child = self._child(field, self.random.choice(types))
         if child is None:
             return own
-        drawn = child._near() if child.accepted and self.random.random() < share else child.fresh(share)
+        drawn = (
+            child._draw_near()
+            if child.accepted and self.random.random() < share
+            else child.draw_config(share)
+        )
         aliases = child.spec.attribute_map
         known = {aliases.get(key, key) for key in drawn}
         return {key: value for key, value in own.items() if aliases.get(key, key) not in known} | drawn
@@ -126,35 +130,35 @@ class Sampler:
             return child.texts(path[1:]) if child is not None else []
         return self.drawing.strings.get(path[0], [])
 
-    def _renamed(self, raw: Config) -> Config:
+    def _rename_fields(self, raw: Config) -> Config:
         names = {name: alias for alias, name in self.spec.attribute_map.items() if alias not in raw}
         chosen = {key for key in raw if key in names and self.random.random() < 0.15}
         return {names[key] if key in chosen else key: copy.deepcopy(value) for key, value in raw.items()}
 
     def mend(self, accepts: Callable[[Config], bool]) -> Config | None:
         """A valid config with as much of the last one as is accepted; None if no config is valid."""
-        start = self.random.choice(self.accepted) if self.accepted else self._first(accepts)
+        start = self.random.choice(self.accepted) if self.accepted else self._first_config(accepts)
         if start is None:
             return None
-        self.drawn = mended(self.drawn, start, accepts, self.random)
-        return self._renamed(self.drawn)
+        self.drawn = mend(self.drawn, start, accepts, self.random)
+        return self._rename_fields(self.drawn)
 
-    def _first(self, accepts: Callable[[Config], bool]) -> Config | None:
+    def _first_config(self, accepts: Callable[[Config], bool]) -> Config | None:
         """A config to start from: few layers, the default, or the first of many draws that is valid."""
         default: Config = {"model_type": self.spec.model_type}
-        for raw in (self.fresh(0), default):
+        for raw in (self.draw_config(0), default):
             if accepts(raw):
                 return raw
         for turn in range(0 if self.hopeless else _BLIND):
-            start = self.fresh(0) if turn % 2 else default
-            for raw in (self._changed(start, 1 + turn // 2 % 2), self.fresh(_SHARES[turn % 3])):
+            start = self.draw_config(0) if turn % 2 else default
+            for raw in (self._draw_changed(start, 1 + turn // 2 % 2), self.draw_config(_SHARES[turn % 3])):
                 if accepts(raw):
                     return raw
         self.hopeless = True  # searched only once
         return None
 
 
-def mended(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chance: random.Random) -> Config:
+def mend(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chance: random.Random) -> Config:
     """``valid`` with every value of ``drawn`` that is possible with the others, halves before single fields.
 
     >>> divides = lambda raw: raw.get("width", 8) % raw["heads"] == 0

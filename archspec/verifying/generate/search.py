@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from archspec.language.expression import Expression, names
 from archspec.specs.records import Spec, leaves
-from archspec.specs.references import reachable
+from archspec.specs.references import reachable_modules
 from archspec.symbolic.expressions import Condition, Poly
-from archspec.symbolic.runs.record import Config, FieldPath, Fork, Met, Read, Run, unlimited
+from archspec.symbolic.runs.record import Config, FieldPath, Fork, Met, Read, Run, unlimited_space
 from archspec.symbolic.runs.recorder import TIES, run
 from archspec.symbolic.runs.solver import WIDE, Solver, is_deep
-from archspec.verifying.generate.choices import choices, put
+from archspec.verifying.generate.choices import choices, set_values
 from archspec.verifying.generate.sampling import Sampler
 
 _STARTS = 3  # runs in which a test is changed
@@ -55,11 +55,13 @@ class Search:
     def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.runs: list[Run] = []
-        self.space = unlimited()
+        self.space = unlimited_space()
         self.left = _WORK
         first = next(iter(spec.architectures), architecture)
         # Modules that the first architecture may have are searched with it.
-        self.with_first = set(reachable(spec, [spec.module(first)])) if first != architecture else set()
+        self.with_first = (
+            set(reachable_modules(spec, [spec.module(first)])) if first != architecture else set()
+        )
 
     def configs(self, valid: Iterable[Config]) -> Iterator[Config]:
         """Configs that take a path that no valid one took, then some that break each condition."""
@@ -98,14 +100,14 @@ class Search:
             ends = there if len(there) == 1 or not is_size else [there[0], there[-1]]
             for value in [side for side in sides if side not in values]:
                 for start in ends[: 2 if is_size else 1]:
-                    change = Change(put(start, {path: value}), (), frozenset([path]))
-                    yield from islice(self._mended([change], None), 1)
+                    change = Change(set_values(start, {path: value}), (), frozenset([path]))
+                    yield from islice(self._mend([change], None), 1)
 
     def _own_names(self) -> set[str] | None:
         """The names that modules of this architecture alone read; None for the first architecture."""
         if not self.with_first:
             return None
-        modules = reachable(self.spec, [self.spec.module(self.architecture)])
+        modules = reachable_modules(self.spec, [self.spec.module(self.architecture)])
         bodies = (module.body for name, module in modules.items() if name not in self.with_first)
         return {name for body in bodies for one in leaves(body) for name in names(one.tree)}
 
@@ -116,7 +118,7 @@ class Search:
             for goal in goals:
                 tried.add(goal)
                 if not any(goal[:2] in found.met for found in self.runs):
-                    yield from islice(self._reached(goal), 1)
+                    yield from islice(self._reach(goal), 1)
 
     def _open_goals(self) -> list[Goal]:
         """The outcomes of tests that no run had, without those of conditions."""
@@ -131,14 +133,14 @@ class Search:
         for test, (one, found) in met.items():
             condition = found.demanded.get(test.node)
             if condition is not None and self._is_own(one):
-                yield from (broken.raw for broken in self._reached(Goal(test, False, condition)))
+                yield from (broken.raw for broken in self._reach(Goal(test, False, condition)))
 
     def _is_own(self, met: Met) -> bool:
         """Return True if no other architecture, of this spec or of a part's, searches a test."""
         mine = not self.with_first or (bool(met.module) and met.module not in self.with_first)
         return mine and (met.spec is self.spec or not met.spec.architectures)
 
-    def _reached(self, goal: Goal) -> Iterator[Run]:
+    def _reach(self, goal: Goal) -> Iterator[Run]:
         """Runs that reach a goal, each by another change of one run that had the other outcome."""
         other = (goal.test, not goal.outcome)
         starts = [found for found in self.runs if other in found.met]
@@ -146,11 +148,11 @@ class Search:
             starts.sort(key=lambda found: len(found.demanded))
         for start in [*starts[: _STARTS - 1], *starts[_STARTS - 1 :][-1:]]:
             changes = islice(self._changes(start, start.met[other], Change(start.raw)), _TRIES)
-            if found := [*islice(self._mended(changes, goal), _EACH if goal.ignored else 1)]:
+            if found := [*islice(self._mend(changes, goal), _EACH if goal.ignored else 1)]:
                 yield from found
                 return
 
-    def _mended(self, changes: Iterable[Change], goal: Goal | None) -> Iterator[Run]:
+    def _mend(self, changes: Iterable[Change], goal: Goal | None) -> Iterator[Run]:
         """The valid runs of changed configs, or those that reach a goal.
 
         What refuses a config, or else decides the test, is changed, too.
@@ -179,20 +181,20 @@ class Search:
         """
         solver = Solver(found)
         for one in [one for one in met.notes if isinstance(one, Condition)][: -_LAST - 1 : -1]:
-            for wanted in _with_bound(found, one.flipped()):
-                if values := self._solved(solver, wanted, met, kept):
-                    yield Change(put(found, values), (wanted, *kept.wanted), kept.chosen, met)
+            for wanted in _with_bound(found, one.negate()):
+                if values := self._solve(solver, wanted, met, kept):
+                    yield Change(set_values(found, values), (wanted, *kept.wanted), kept.chosen, met)
         reads = [one for one in met.notes if isinstance(one, Read) and one.path not in kept.chosen]
         declared = {path: known for path, known in found.fields.items() if known.field is not None}
         nulls = {one.path for one in reads if one.path in declared and declared[one.path].value is None}
         if len(nulls) > 1:  # all at once
             given = {path: next(self._choices(found, path, []), None) for path in sorted(nulls)}
-            yield Change(put(found, given), kept.wanted, kept.chosen | nulls, met)
+            yield Change(set_values(found, given), kept.wanted, kept.chosen | nulls, met)
         paths = dict.fromkeys(one.path for one in reversed(reads))
         for path in sorted(paths, key=lambda path: path not in nulls):
             named = [one.text for one in reads if one.path == path and one.text]
             for value in self._choices(found, path, named):
-                yield Change(put(found, {path: value}), kept.wanted, kept.chosen | {path}, met)
+                yield Change(set_values(found, {path: value}), kept.wanted, kept.chosen | {path}, met)
 
     def _choices(self, found: Run, path: FieldPath, named: list[str]) -> Iterator[Any]:
         """The choices of a field; for one whose default failed, its value in another run."""
@@ -204,7 +206,7 @@ class Search:
             there = (other.fields[path].value for other in self.runs if path in other.fields)
             yield from (value for value in islice(there, 1) if value is not None)
 
-    def _solved(
+    def _solve(
         self, solver: Solver, wanted: Condition, met: Met, kept: Change
     ) -> dict[FieldPath, float] | None:
         """Numbers for a path condition: of its fields, else also of fields that depend on them.
@@ -214,7 +216,7 @@ class Search:
         path = [one for one in solver.run.conditions() if one not in met.notes]
         before = [one for one in solver.run.conditions(met.before) if one not in met.notes]
         few = frozenset(one for one in wanted.axes if kept.chosen.isdisjoint((one, one[:-1])))
-        many = _connected(few, [one.axes for one in (*before, *kept.wanted)])
+        many = _connected_fields(few, [one.axes for one in (*before, *kept.wanted)])
         ways: Any = ((few, path), (many, before), (few, []))
         found = (solver.solve(wanted, kept.wanted, held, free) for free, held in ways)
         return next(filter(None, found), None)
@@ -240,7 +242,9 @@ def _with_bound(run: Run, condition: Condition) -> Iterator[Condition]:
     yield condition
 
 
-def _connected(fields: frozenset[FieldPath], together: list[frozenset[FieldPath]]) -> frozenset[FieldPath]:
+def _connected_fields(
+    fields: frozenset[FieldPath], together: list[frozenset[FieldPath]]
+) -> frozenset[FieldPath]:
     """Some fields, and all that path conditions connect with them."""
     while (found := fields.union(*(some for some in together if some & fields))) != fields:
         fields = found

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from archspec.symbolic.expressions import Condition
-from archspec.symbolic.path_conditions import Number, bare
+from archspec.symbolic.path_conditions import Number, concrete_values
 from archspec.symbolic.runs.record import LENGTH, Items, Read, Run
 from archspec.symbolic.runs.solver import Solver
 
@@ -20,7 +20,7 @@ def lifted(run: Run) -> list[Number]:
 
 def test_a_recorded_number_behaves_as_a_python_number() -> None:
     number = Run({}).lift(("width",), 7)
-    assert number + 1 == 8 and bare(number) == 7 and type(bare(number)) is int
+    assert number + 1 == 8 and concrete_values(number) == 7 and type(concrete_values(number)) is int
     assert [*range(number)][-1] == 6 and [0] * number == [0] * 7 and f"{number}" == "7"
 
 
@@ -57,7 +57,7 @@ def test_a_text_records_the_texts_it_is_compared_with() -> None:
 
 
 def solved(run: Run, wanted: Condition) -> dict[str, float]:
-    held = [one for one in run.conditions() if one != wanted.flipped()]
+    held = [one for one in run.conditions() if one != wanted.negate()]
     found = Solver(run).solve(wanted, (), held, wanted.axes)
     return {path[0]: value for path, value in (found or {}).items()}
 
@@ -66,7 +66,7 @@ def test_a_condition_is_flipped_and_the_others_hold() -> None:
     run = Run({})
     width, heads = lifted(run)
     assert width % heads == 0 and width > 40 and width // heads < 13
-    numbers = PLAIN | solved(run, run.conditions()[-1].flipped())
+    numbers = PLAIN | solved(run, run.conditions()[-1].negate())
     assert numbers["width"] % numbers["heads"] == 0 and numbers["width"] > 40
     assert numbers["width"] // numbers["heads"] >= 13
 
@@ -82,7 +82,7 @@ def test_a_condition_is_flipped_and_the_others_hold() -> None:
 def test_rounding_and_extremes_are_flipped(test: object, expected: object) -> None:
     run = Run({})
     assert test(*lifted(run))  # type: ignore[operator]
-    numbers = PLAIN | solved(run, run.conditions()[-1].flipped())
+    numbers = PLAIN | solved(run, run.conditions()[-1].negate())
     assert expected(**numbers) and numbers != PLAIN  # type: ignore[operator]
 
 
@@ -90,15 +90,15 @@ def test_what_cannot_be_is_not_found() -> None:
     run = Run({})
     width, _ = lifted(run)
     assert width % 2 == 0 and width != 5
-    assert solved(run, run.conditions()[-1].flipped()) == {}
+    assert solved(run, run.conditions()[-1].negate()) == {}
 
 
 def test_zeros_come_only_if_nothing_else_does() -> None:
     run = Run({})
     width, _ = lifted(run)
     assert not width < 40
-    assert 1 <= solved(run, run.conditions()[-1].flipped())["width"] < 40
+    assert 1 <= solved(run, run.conditions()[-1].negate())["width"] < 40
     assert width > 0
-    assert solved(run, run.conditions()[-1].flipped()) == {}  # the width must be at least 40
-    above = run.conditions()[-1].flipped()
+    assert solved(run, run.conditions()[-1].negate()) == {}  # the width must be at least 40
+    above = run.conditions()[-1].negate()
     assert Solver(run).solve(above, (), (), above.axes) == {("width",): 0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from altering import altered
 
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.costs.cases import Case
 from archspec.verifying.costs.instruments import ACTIVATIONS, RECOMPUTED, Comparison, compare
@@ -22,7 +22,7 @@ def activations(spec: Spec, architecture: str, *raws: dict[str, object]) -> dict
 
 
 def test_exact_in_every_kind() -> None:
-    found = activations(shipped().load("llama"), "LlamaForCausalLM", *LLAMA)
+    found = activations(shipped_library().load("llama"), "LlamaForCausalLM", *LLAMA)
     assert found.keys() == {"flash", "flash checkpointing", "eager", "eager checkpointing"}
     assert {(outcome.verdict, outcome.compared) for outcome in found.values()} == {("exact", 7)}
 
@@ -39,6 +39,6 @@ def test_a_missing_activation_is_found() -> None:
 
 
 def test_an_unsupported_class_is_not_exact() -> None:
-    found = activations(shipped().load("mamba"), "MambaForCausalLM", {"model_type": "mamba"})
+    found = activations(shipped_library().load("mamba"), "MambaForCausalLM", {"model_type": "mamba"})
     assert {outcome.verdict for outcome in found.values()} == {"unavailable"}
     assert "are not supported" in found["eager"].unavailable

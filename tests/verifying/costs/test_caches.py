@@ -21,12 +21,12 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.reference.costs import encodes, instance, measured
+from archspec.reference.costs import has_encoder_and_decoder, instance, measure
 from archspec.reference.verdicts import Refused, Unavailable
-from archspec.specs.library import shipped
-from archspec.verifying.costs.cases import runnable
+from archspec.specs.library import shipped_library
+from archspec.verifying.costs.cases import make_runnable
 
-RECORD = json.loads((Path(shipped().folder) / "costs.json").read_text())["types"]
+RECORD = json.loads((Path(shipped_library().folder) / "costs.json").read_text())["types"]
 WINDOW = 16
 LENGTHS = re.compile("window|chunk")
 KINDS = ("layer_types", "layers_block_type", "hybrid_override_pattern", "no_rope_layers")
@@ -65,7 +65,7 @@ def architecture_of(model_type: str) -> str:
 def _keeps_more(model_type: str) -> bool:
     """Return True for a cache with something other than full keys and values."""
     try:
-        call = Forward(Scope(shipped().load(model_type), {}), architecture_of(model_type), 1, 9)
+        call = Forward(Scope(shipped_library().load(model_type), {}), architecture_of(model_type), 1, 9)
     except ArchspecError:
         return False
     return any(tensor.kind not in ("full", "cross") for tensor in call.cache)
@@ -73,7 +73,7 @@ def _keeps_more(model_type: str) -> bool:
 
 def configs(model_type: str, shallow: dict[str, int]) -> Iterator[dict[str, Any]]:
     """Configs of few layers: the default window, and a short one under each name that gives it."""
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     given = {"model_type": model_type, **shallow}
     names = [name for name in (*spec.fields, *spec.attribute_map) if LENGTHS.search(name)]
     scope = Scope(spec, {})
@@ -87,7 +87,7 @@ def configs(model_type: str, shallow: dict[str, int]) -> Iterator[dict[str, Any]
 @pytest.mark.slow
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 def test_the_cache_is_that_of_a_real_forward(model_type: str) -> None:
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     depth = next((name for name in DEPTHS if name in spec.fields), None)
     for layers in (4, 6, 12, None) if depth else (None,):  # as few as have each kind of layer
         shallow = {depth: layers} if depth and layers else {}
@@ -100,7 +100,7 @@ def test_the_cache_is_that_of_a_real_forward(model_type: str) -> None:
 def test_no_model_type_is_left_out() -> None:
     found = []
     for model_type, line in RECORD.items():
-        spec = shipped().load(model_type)
+        spec = shipped_library().load(model_type)
         named = any(LENGTHS.search(name) or name in KINDS for name in spec.fields)
         if line["exact"] and (named or _keeps_more(model_type)):
             found.append(model_type)
@@ -109,18 +109,18 @@ def test_no_model_type_is_left_out() -> None:
 
 def compared(model_type: str, raw: dict[str, Any]) -> int:
     """The number of calls of a config that were compared."""
-    spec, architecture = shipped().load(model_type), architecture_of(model_type)
-    raw, count = runnable(raw, architecture), 0
+    spec, architecture = shipped_library().load(model_type), architecture_of(model_type)
+    raw, count = make_runnable(raw, architecture), 0
     try:
         Scope(spec, raw).validate()
         model = instance(architecture, raw, model_type)
     except (ArchspecError, Refused, Unavailable):
         return 0
     for call in (*CALLS, *STEPS):
-        if encodes(model):
+        if has_encoder_and_decoder(model):
             call = call._replace(encoder_tokens=11, new_encoder_tokens=0 if call.past else 11)
         try:
-            theirs, ours = measured(model, call), Forward(Scope(spec, raw), architecture, *call)
+            theirs, ours = measure(model, call), Forward(Scope(spec, raw), architecture, *call)
         except (Unavailable, ArchspecError):
             continue
         by_layer = any("layers." in path for path in theirs.cache)  # not in plain lists of states
@@ -159,12 +159,12 @@ def heads() -> list[tuple[str, str]]:
 @pytest.mark.reference
 @pytest.mark.parametrize(("model_type", "architecture"), heads())
 def test_a_head_keeps_the_tensors_that_its_forward_returns(model_type: str, architecture: str) -> None:
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     raw = {"model_type": model_type} | {name: count for name, count in NARROW.items() if name in spec.fields}
     model = instance(architecture, raw, model_type)
-    call = Call(2, 7, 0, 7, 7) if encodes(model) else Call(2, 7)
+    call = Call(2, 7, 0, 7, 7) if has_encoder_and_decoder(model) else Call(2, 7)
     ours = Forward(Scope(spec, raw), architecture, *call)
-    theirs = Counter(measured(model, call).cache.values())
+    theirs = Counter(measure(model, call).cache.values())
     assert Counter(tensor.shape for tensor in ours.cache) == theirs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from altering import altered
 
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.verifying.blame import Config
 from archspec.verifying.costs import verify
 from archspec.verifying.costs.verify import further_agreeing, working_set_agrees
@@ -25,7 +25,7 @@ CHUNKS: Config = {**SMALL, "attention_chunk_size": 64, "layer_types": ["chunked_
     ],
 )
 def test_which_agree(model_type: str, architecture: str, raw: Config, expected: tuple[str, ...]) -> None:
-    assert further_agreeing(shipped().load(model_type), architecture, [raw]) == expected
+    assert further_agreeing(shipped_library().load(model_type), architecture, [raw]) == expected
 
 
 LOCAL = {"hidden_size": 8, "num_heads": 2, "num_layers": 2, "window_size": 4, "vocab_size": 9}
@@ -33,7 +33,7 @@ LOCAL |= {"attention_types": [[["global", "local"], 1]]}
 
 
 def test_masks_in_the_code_of_a_model_are_seen_by_gradients() -> None:
-    assert further_agreeing(shipped().load("gpt_neo"), "GPTNeoModel", [], [LOCAL]) == ("masked",)
+    assert further_agreeing(shipped_library().load("gpt_neo"), "GPTNeoModel", [], [LOCAL]) == ("masked",)
     spec = altered("gpt_neo", 'window_size if kind == "local" else None', "None")
     assert further_agreeing(spec, "GPTNeoModel", [], [LOCAL]) == ()
 
@@ -46,13 +46,13 @@ def test_a_mask_that_differs_is_found_at_any_config() -> None:
 
 
 def test_peak_memory_agrees_if_each_part_is_the_largest_at_some_config() -> None:
-    assert working_set_agrees(shipped().load("qwen3"), "Qwen3ForCausalLM", [{"num_hidden_layers": 2}])
-    assert working_set_agrees(shipped().load("llama"), "LlamaModel", [])
+    assert working_set_agrees(shipped_library().load("qwen3"), "Qwen3ForCausalLM", [{"num_hidden_layers": 2}])
+    assert working_set_agrees(shipped_library().load("llama"), "LlamaModel", [])
 
 
 def test_a_part_that_is_never_the_largest_is_not_validated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "_LARGEST", verify._LARGEST[:3])
-    assert not working_set_agrees(shipped().load("llama"), "LlamaModel", [])
+    assert not working_set_agrees(shipped_library().load("llama"), "LlamaModel", [])
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_a_part_that_is_never_the_largest_is_not_validated(monkeypatch: pytest.M
     ],
 )
 def test_a_working_set_that_is_another_is_found(model_type: str, architecture: str) -> None:
-    assert not working_set_agrees(shipped().load(model_type), architecture, [])
+    assert not working_set_agrees(shipped_library().load(model_type), architecture, [])
 
 
 def test_a_window_that_static_caches_have_is_found() -> None:
     raw = {**SMALL, "sliding_window": 64}
-    assert further_agreeing(shipped().load("mistral"), "MistralModel", [raw]) == ("masked", "static")
+    assert further_agreeing(shipped_library().load("mistral"), "MistralModel", [raw]) == ("masked", "static")
     spec = altered("mistral", "{window: sliding_window}", "{window: None}")
     assert further_agreeing(spec, "MistralModel", [raw]) == ()

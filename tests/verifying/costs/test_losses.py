@@ -8,8 +8,8 @@ import archspec
 from archspec.costs.activations import loss_of
 from archspec.costs.records import Step
 from archspec.reference.costs import inputs
-from archspec.reference.saved import labels, saved, storages, trained
-from archspec.specs.library import shipped
+from archspec.reference.saved import labels, saved_bytes, saved_storages, training_model
+from archspec.specs.library import shipped_library
 from archspec.verifying.costs import losses
 
 NARROW = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 640, "intermediate_size": 1408}
@@ -34,13 +34,13 @@ def test_hooks_see_the_activations_with_their_loss(
     attention: str, checkpointing: bool, batch: int, tokens: int
 ) -> None:
     step = Step(batch, tokens, 0, "bfloat16", attention, checkpointing)
-    model = trained("LlamaForCausalLM", NARROW, "llama", step)
+    model = training_model("LlamaForCausalLM", NARROW, "llama", step)
     given = {**inputs(model, step.call), **labels(model, step.call)}
-    measured = sum(storage.nbytes for storage in storages(model, step, given))
+    measured = sum(storage.nbytes for storage in saved_storages(model, step, given))
     options = {"attention": attention, "checkpointing": checkpointing}
     found = archspec.load(NARROW, "LlamaForCausalLM").training(batch, tokens, **options)
     assert found.activation_bytes == measured
-    assert found.loss_bytes == measured - sum(saved(model, step).values())
+    assert found.loss_bytes == measured - sum(saved_bytes(model, step).values())
 
 
 @pytest.mark.reference
@@ -55,7 +55,9 @@ def test_hooks_see_the_activations_with_their_loss(
 def test_a_loss_keeps_what_the_class_keeps(name: str) -> None:
     (model_type,) = {kind for kind, one, _ in losses.classes() if one == name and kind in name.lower()}
     kernels = next(one for kind, other, one in losses.classes() if (kind, other) == (model_type, name))
-    assert losses.verify_loss(shipped().load(model_type), name, kernels, 1) == loss_of(model_type, name)
+    assert losses.verify_loss(shipped_library().load(model_type), name, kernels, 1) == loss_of(
+        model_type, name
+    )
 
 
 @pytest.mark.reference
@@ -65,6 +67,6 @@ def test_every_recorded_loss_agrees() -> None:
         (model_type, name)
         for model_type, name, kernels in losses.classes()
         if loss_of(model_type, name)
-        and losses.verify_loss(shipped().load(model_type), name, kernels) != loss_of(model_type, name)
+        and losses.verify_loss(shipped_library().load(model_type), name, kernels) != loss_of(model_type, name)
     ]
     assert wrong == []

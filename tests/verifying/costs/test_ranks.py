@@ -13,7 +13,7 @@ from archspec.costs.parallel import Ranks, parts
 from archspec.reference import versions
 from archspec.reference.ranks import own_plans
 from archspec.specs.files import folder
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.verifying.costs.ranks import plans_of, step_is_exact, text, verify_ranks, verify_steps
 
 pytestmark = pytest.mark.reference
@@ -34,7 +34,7 @@ def recorded() -> Any:
 
 @pytest.mark.parametrize(("model_type", "architecture", "kinds"), CHOSEN)
 def test_parts_are_those_of_transformers(model_type: str, architecture: str, kinds: list[str]) -> None:
-    outcome = verify_ranks(shipped().load(model_type), architecture)
+    outcome = verify_ranks(shipped_library().load(model_type), architecture)
     assert not outcome.differences
     assert outcome.kinds == kinds
     exact = recorded()["held"]
@@ -43,20 +43,20 @@ def test_parts_are_those_of_transformers(model_type: str, architecture: str, kin
 
 def test_a_wrong_part_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("archspec.verifying.costs.ranks.parts", lambda *given: parts(*given)[:-1])
-    outcome = verify_ranks(shipped().load("llama"), "LlamaForCausalLM")
+    outcome = verify_ranks(shipped_library().load("llama"), "LlamaForCausalLM")
     assert {one.name for one in outcome.differences} >= {"lm_head.weight"}
     assert outcome.kinds == []
 
 
 def test_a_step_of_a_rank_is_that_of_transformers() -> None:
-    found = verify_steps(shipped().load("llama"), "LlamaForCausalLM")
+    found = verify_steps(shipped_library().load("llama"), "LlamaForCausalLM")
     kinds = ("FLOPs", "flash", "flash checkpointing", "eager", "eager checkpointing")
     measured = [f"tensor {kind}" for kind in kinds] + [f"pipeline {kind}" for kind in kinds[1:]]
     assert found == measured
 
 
 def test_a_wrong_share_is_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec, few = shipped().load("llama"), {"model_type": "llama", "num_hidden_layers": 2}
+    spec, few = shipped_library().load("llama"), {"model_type": "llama", "num_hidden_layers": 2}
 
     def exact(kind: str) -> bool:
         return step_is_exact(spec, "LlamaForCausalLM", few, Ranks(tensor=2), kind, (2, 16))

@@ -23,14 +23,14 @@ WRONG = Comparison(8, (CostDifference({}, Call(1, 1), "flops", "model.layers.0",
 @pytest.mark.reference
 def test_the_record_is_fresh() -> None:
     """`archspec verify --costs --coverage` renews it."""
-    assert record.stale() == {}
+    assert record.stale_classes() == {}
 
 
 @pytest.mark.reference
 def test_a_record_of_another_spec_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = {**record.recorded(), "bert": record.Line("0", (), {})}
+    lines = {**record.read_record(), "bert": record.Line("0", (), {})}
     monkeypatch.setattr(record, "recorded", lambda: lines)
-    assert "bert" in record.stale()
+    assert "bert" in record.stale_classes()
 
 
 def test_a_digest_is_of_the_contractions_that_a_spec_names(tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_lines_are_read_as_they_are_written(file: Path) -> None:
     toy = record.Line("a", ("A",), {"B": "why"}, {"flash": ["A"]}, ("A",))
     lines = {"old": record.Line("b", (), {}), "toy": toy}
-    assert record.recorded() == {}
+    assert record.read_record() == {}
     record.write(2, 0, lines)
-    assert record.recorded() == lines
+    assert record.read_record() == lines
     assert "activations" not in json.loads(file.read_text(encoding="utf-8"))["types"]["old"]
 
 

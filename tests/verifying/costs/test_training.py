@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from altering import altered
 
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.costs.cases import Case
 from archspec.verifying.costs.instruments import TRAINING, Comparison, compare
@@ -36,7 +36,7 @@ def compared(spec: Spec, architecture: str, raw: dict[str, Any]) -> Comparison:
     ],
 )
 def test_models_with_other_gradients(model_type: str, architecture: str, raw: dict[str, Any]) -> None:
-    found = compared(shipped().load(model_type), architecture, raw)
+    found = compared(shipped_library().load(model_type), architecture, raw)
     assert found.verdict == "exact", found
     assert found.compared >= 2
 

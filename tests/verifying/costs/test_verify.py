@@ -9,7 +9,7 @@ from altering import altered
 
 from archspec.configs.scope import Scope
 from archspec.costs.records import Call
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.costs.cases import Case, calls
 from archspec.verifying.costs.instruments import FORWARD, Comparison, compare
@@ -24,7 +24,7 @@ SMALL = {"num_hidden_layers": 2, "hidden_size": 12, "num_attention_heads": 3, "n
     [("llama", "LlamaForCausalLM"), ("t5", "T5ForConditionalGeneration"), ("bert", "BertForMaskedLM")],
 )
 def test_exact(model_type: str, architecture: str) -> None:
-    found = verify_costs(shipped().load(model_type), architecture, samples=2)
+    found = verify_costs(shipped_library().load(model_type), architecture, samples=2)
     assert found.verdict == "exact", found
     assert found.forward.compared >= 6
     assert found.training and found.training.verdict == "exact"
@@ -37,7 +37,7 @@ def compared(spec: Spec, architecture: str, raw: dict[str, Any]) -> Comparison:
 
 def test_a_window_that_is_left_out_is_found() -> None:
     raw = {"model_type": "mistral", "sliding_window": 8, **SMALL}
-    assert not compared(shipped().load("mistral"), "MistralModel", raw).differences
+    assert not compared(shipped_library().load("mistral"), "MistralModel", raw).differences
     spec = altered("mistral", "{window: sliding_window}", "{window: None}")
     first = compared(spec, "MistralModel", raw).differences[0]
     assert (first.quantity, first.at.tokens) == ("cache", 67)
@@ -51,7 +51,7 @@ def test_a_pooler_that_runs_too_often_is_found() -> None:
 
 def test_a_state_in_the_model_s_dtype_is_found() -> None:
     raw = {"model_type": "rwkv", "num_hidden_layers": 1, "hidden_size": 8, "attention_hidden_size": 8}
-    assert not compared(shipped().load("rwkv"), "RwkvModel", raw).differences
+    assert not compared(shipped_library().load("rwkv"), "RwkvModel", raw).differences
     state = 'maximum: batch, hidden_size, num_hidden_layers, "float32"'
     spec = altered("rwkv", state, "maximum: batch, 8, 1")
     first = compared(spec, "RwkvModel", raw).differences[0]
@@ -60,7 +60,7 @@ def test_a_state_in_the_model_s_dtype_is_found() -> None:
 
 
 def scope(model_type: str, **raw: Any) -> Scope:
-    return Scope(shipped().load(model_type), raw)
+    return Scope(shipped_library().load(model_type), raw)
 
 
 def test_calls_are_around_windows_and_chunks() -> None:

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from archspec.specs.library import shipped
-from archspec.verifying.comparison import counted
+from archspec.specs.library import shipped_library
+from archspec.verifying.comparison import count
 from archspec.verifying.generate.sampling import Sampler
 
 DRAWN = """
@@ -18,7 +18,7 @@ from archspec.specs.library import shipped
 from archspec.verifying.generate.sampling import Sampler
 for name in ('bert', 'wav2vec2', 'swin', 'llava'):
     sampler = Sampler(shipped().load(name), 5)
-    for _ in range(20): print(json.dumps(sampler.sample())); sampler.accept()
+    for _ in range(20): print(json.dumps(sampler.sample())); sampler.add_valid()
 """
 SEARCHED = """
 import json
@@ -48,19 +48,19 @@ def test_a_seed_gives_the_same_configs(code: str) -> None:
 
 def test_a_text_that_is_compared_alone_is_not_drawn_alone() -> None:
     """LFM2's code compares a layer with "conv" only, and there is no default: others must be drawn, too."""
-    sampler = Sampler(shipped().load("lfm2_moe"), 0)
+    sampler = Sampler(shipped_library().load("lfm2_moe"), 0)
     assert len({kind for _ in range(20) for kind in sampler.sample().get("layer_types", ())}) > 1
 
 
 def test_a_part_that_is_null_by_default_is_drawn_too() -> None:
-    sampler = Sampler(shipped().load("gemma4_unified"), 0)
+    sampler = Sampler(shipped_library().load("gemma4_unified"), 0)
     assert {type(sampler.sample().get("vision_config")) for _ in range(20)} == {dict, type(None)}
 
 
 def test_a_default_that_is_refused_is_mended_by_one_field_of_a_part() -> None:
     """Gemma 4 Unified's drafter shares the keys of all its layers by default: fewer will do."""
-    spec = shipped().load("gemma4_unified_assistant")
+    spec = shipped_library().load("gemma4_unified_assistant")
     (architecture,) = spec.architectures
     sampler = Sampler(spec, 0)
     sampler.sample()
-    assert sampler.mend(lambda raw: counted(spec, architecture, raw).error is None) is not None
+    assert sampler.mend(lambda raw: count(spec, architecture, raw).error is None) is not None

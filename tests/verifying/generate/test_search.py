@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from archspec.language.expression import Expression
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec, leaves
 from archspec.symbolic.runs.record import Run
 from archspec.symbolic.runs.recorder import run
@@ -48,7 +48,7 @@ architectures:
 @pytest.fixture
 def spec(tmp_path: Path) -> Spec:
     (tmp_path / "made_up.yaml").write_text(SPEC.lstrip())
-    return shipped().load_file(str(tmp_path / "made_up.yaml"))
+    return shipped_library().load_file(str(tmp_path / "made_up.yaml"))
 
 
 Raw = dict[str, Any]
@@ -149,7 +149,7 @@ CONDITIONS: list[tuple[str, str, str, Raw]] = [
 
 @pytest.mark.parametrize(("model_type", "architecture", "text", "more"), CONDITIONS)
 def test_a_condition_of_a_model_is_broken(model_type: str, architecture: str, text: str, more: Raw) -> None:
-    spec = shipped().load(model_type)
+    spec = shipped_library().load(model_type)
     found = [one for one in conditions(spec) if one.text.startswith(text)]
     condition = min(found, key=lambda one: "layer_types" in one.text)
     few = {"num_hidden_layers": 1, **more} if "num_hidden_layers" in spec.fields else more
@@ -159,14 +159,14 @@ def test_a_condition_of_a_model_is_broken(model_type: str, architecture: str, te
 
 def test_nulls_are_given_together() -> None:
     """Gemma 4's experts need three numbers that are null by default."""
-    spec = shipped().load("gemma4_text")
+    spec = shipped_library().load("gemma4_text")
     _, runs = searched(spec, "Gemma4TextModel", {"model_type": "gemma4_text", "num_hidden_layers": 1})
     assert any(raw.get("enable_moe_block") for raw in valid(runs))
 
 
 def test_what_is_behind_a_branch_is_searched_too() -> None:
     """XLM's adaptive softmax needs three fields; only within it does a tie decide on a weight."""
-    spec = shipped().load("xlm")
+    spec = shipped_library().load("xlm")
     search, _ = searched(spec, "XLMWithLMHeadModel", {"model_type": "xlm"})
     body = leaves(spec.modules["AdaptiveLogSoftmaxWithLoss"].body)
     (chosen,) = (leaf.tree for leaf in body if leaf.text.startswith("Parameter"))
@@ -176,7 +176,7 @@ def test_what_is_behind_a_branch_is_searched_too() -> None:
 
 
 def test_a_default_is_left_out() -> None:
-    spec = shipped().load("llava_next_video")
+    spec = shipped_library().load("llava_next_video")
     few = {"num_hidden_layers": 1}
     raw: Raw = {"model_type": "llava_next_video", "text_config": few, "vision_config": few}
     raw |= {"spatial_pool_mode": "conv", "spatial_pool_out_channels": 8}
