@@ -54,7 +54,7 @@ def _axis_fields(found: re.Match[str]) -> str:
 def _verb(function: ast.FunctionDef) -> str | None:
     """Return the verb of a function's `@takes`, None without one."""
     for decorator in function.decorator_list:
-        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "takes":
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "check_arguments_of":
             return str(ast.literal_eval(decorator.args[0]))
     return None
 

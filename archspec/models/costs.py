@@ -51,7 +51,7 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
         name = "int8" if "int" in rest else "fp8"
         option = "--set dtype=bfloat16" if dtype is None else "a 16-bit --dtype"
         raise ArchspecError(message, help=f"use --weights {name}, and {option}")
-    scheme = scheme_of(self.quantized) if chosen is None else chosen.scheme
+    scheme = scheme_of(self.quantized_config) if chosen is None else chosen.scheme
     return Weights(self.root, self.tensors(), rest, scheme)
 
 
@@ -173,7 +173,7 @@ def _dtype_notes(self: Any, dtype: str | None) -> list[str]:
     """Return notes on the dtype of a cache: an assumed one, another one that the quantization asks for."""
     if dtype is not None:
         return []
-    return [note for note in (self.dtype_note, cache_note(self.quantized, self.dtype)) if note is not None]
+    return [note for note in (self.dtype_note, cache_note(self.quantized_config, self.dtype)) if note is not None]
 
 
 @check_arguments_of("training")
@@ -200,10 +200,10 @@ def training(  # noqa: PLR0913, PLR0917 - the options of the verb
     from archspec.costs.lengths import usual_tokens
     from archspec.models.memory import Training
 
-    if (found := quantization_of(self.quantized)) is not None:
+    if (found := quantization_of(self.quantized_config)) is not None:
         message = "a quantized base is trained through adapters (LoRA), which are not supported"
         help_ = f"count the training of the unquantized base with --set {found.path}=null"
-        raise key_problem(self.quantized, found.path, message, help_)
+        raise key_problem(self.quantized_config, found.path, message, help_)
     known = usual_tokens(self.scope) if tokens is None else tokens
     step = Training(self.scope, self.architecture, self.tensors(), batch, known, **options)
     step.check_used(batch=None if batch == 1 else batch, tokens=tokens, encoder_tokens=encoder_tokens)

@@ -42,7 +42,8 @@ class FieldValue(NamedTuple):
 class Fields(Report):
     """The fields of a config that its spec reads, by path; :attr:`archspec.Model.fields`.
 
-    :meth:`archspec.Model.with_fields` sets them, :attr:`archspec.Formula.relevant_fields` names those that change a count.
+    :meth:`archspec.Model.with_fields` sets them; :attr:`archspec.Formula.relevant_fields` names those that
+    change a count.
     A field of type `any` only changes costs.
 
     >>> import archspec

@@ -70,7 +70,7 @@ class Memory(CallReport):
     weights: Weights = fact(
         "weights by format: quantized ones first",
         kind="list[Stored]",
-        json=lambda self: self.weights.loaded,
+        json=lambda self: self.weights.loaded_table,
         least=1,
     )
     weights_bytes: int = fact("bytes of all weights", lambda self: self.weights.loaded_bytes)
@@ -163,7 +163,7 @@ def _length(name: str) -> Any:
     return fact(
         AXES[name].help,
         title=name,
-        json=lambda step: None if step._lengthless else getattr(step, name),
+        json=lambda step: None if step._has_no_lengths else getattr(step, name),
         kind="int | None",
         least=1,
     )
@@ -189,7 +189,7 @@ class Training(TrainingStep, OfModel, Report):
         "the attention kernel",
         choices=KERNELS,
         title="attention",
-        text=lambda kernel, s: "" if s._lengthless else kernel,
+        text=lambda kernel, s: "" if s._has_no_lengths else kernel,
     )
     checkpointing: bool = fact(
         "true if layers are recomputed in the backward pass",
@@ -211,7 +211,7 @@ class Training(TrainingStep, OfModel, Report):
     notes: list[str] = fact(EXCESS, lambda s: [] if s._flops is None else notes_of(s.forward))
     parts: list[Row] = fact(
         "the parts of the memory of the rank; without activations if not_described has a reason",
-        lambda s: [*s.states, *s.gathered] if s.not_described else s.table,
+        lambda s: [*s.states, *s.gathered_rows] if s.not_described else s.table,
         kind="list[Part]",
         least=2,
     )

@@ -49,7 +49,7 @@ def build_rank(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
 def rank_shapes(
     architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks
 ) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every parameter on a rank, a tied one by its first name. Errors: of `build_rank`."""
+    """Return the shape of each parameter on a rank, a tied one by its first name. Errors: of `build_rank`."""
 
     def build_model() -> Any:
         return build(model_class(architecture, model_type), config_of(model_type, raw))

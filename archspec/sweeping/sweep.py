@@ -35,8 +35,8 @@ class Sweep(Report):
     """A grid of configs of one architecture, and the columns that are counted over it; made by :func:`sweep`.
 
     Rows are evaluated on demand, box by box: memory does not grow with the grid. Points that transformers
-    refuses have no row; :attr:`refusals` has their number by reason. A sweep is an Arrow stream, which pandas,
-    polars and DuckDB read directly.
+    refuses have no row; :attr:`refusals` has their number by reason. A sweep is an Arrow stream, which
+    pandas, polars and DuckDB read directly.
 
     ``architecture`` is the counted class, ``points`` the number of points with or without a row, ``asked``
     the columns; ``wide`` makes integers decimals. ``subject``, ``engine`` and ``table`` are its parts.

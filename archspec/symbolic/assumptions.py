@@ -98,7 +98,7 @@ class Assumptions:
             same = len(set(places.values())) == 1
             of_fields = all(name in self.values for name in _NAME.findall(text))
             for meaning, outcome in places.items():
-                readable = of_fields or meaning is None or not meaning.compares
+                readable = of_fields or meaning is None or not meaning.is_comparison
                 found[text if same and readable else self._meaning(text, meaning)] = outcome
         return found
 

@@ -32,7 +32,7 @@ MAX_WORK = 300_000  # terms of a formula, all together; the largest model needs 
 MAX_EXPONENT = 64  # SymPy expands a constant power
 LARGEST = 2**64  # the upper bound of a field in a formula
 EXACT_FLOAT = 2**53  # integers up to this one are floats without rounding
-_WHOLE = {"+": "add", "-": "subtract", "*": "multiply", "**": "power", "//": "floordiv", "%": "modulo"}
+_WHOLE = {"+": "add", "-": "subtract", "*": "multiply", "**": "power", "//": "floor_divide", "%": "modulo"}
 
 
 class Space:

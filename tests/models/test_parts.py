@@ -61,12 +61,12 @@ def test_a_formula_is_written_like_the_command_does(form: str, cli: Any) -> None
 @pytest.mark.parametrize(
     ("method", "arguments", "message"),
     [
-        ("by", ("layers",), r"(?s)unknown arrangement 'layers'.*did you mean layer"),
-        ("by", ("module", 0), "invalid depth 0"),
+        ("split", ("layers",), r"(?s)unknown arrangement 'layers'.*did you mean layer"),
+        ("split", ("module", 0), "invalid depth 0"),
         ("table", ("html",), r"(?s)unknown table format 'html'.*choose markdown or latex"),
-        ("written", ("fortran",), "unknown formula format 'fortran'"),
+        ("render", ("fortran",), "unknown formula format 'fortran'"),
         ("collect", ("hidden",), "hidden does not enter"),
-        ("leading", ("num_attention_heads",), "num_attention_heads does not enter"),
+        ("leading_terms", ("num_attention_heads",), "num_attention_heads does not enter"),
     ],
 )
 def test_unknown_arrangements_and_fields_are_refused(

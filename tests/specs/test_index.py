@@ -46,7 +46,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
 
 
 def use_compiled(compiled: files.Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "compiled", lambda: compiled)
+    monkeypatch.setattr(files, "compiled_specs", lambda: compiled)
 
 
 def test_a_compiled_file_is_read_without_pyyaml(own: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,7 +198,7 @@ def test_exact_division_needs_no_new_atom() -> None:
 @pytest.mark.parametrize("op", ["+", "-", "*", "//", "%", "**"])
 def test_an_operation_is_interned(op: str) -> None:
     space = Space([(1, 100), (1, 100)])
-    names = {"+": "add", "-": "subtract", "*": "multiply", "//": "floordiv", "%": "modulo", "**": "power"}
+    names = {"+": "add", "-": "subtract", "*": "multiply", "//": "floor_divide", "%": "modulo", "**": "power"}
     a, b = space.axis(0), space.constant(3) if op == "**" else space.axis(1)
     found = space.operation(op, a, b)
     assert getattr(space, names[op])(a, b) is found is space.operation(op, a, b)

@@ -27,6 +27,6 @@ def test_a_name_that_a_spec_lacks_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     names = library.load("mistral_large4_text").attribute_map
     names.clear()
     names["num_local_experts"] = "n_routed_experts"
-    monkeypatch.setattr(config_names, "shipped", lambda: library)
+    monkeypatch.setattr(config_names, "shipped_library", lambda: library)
     found = {(fault.name, fault.fields) for fault in config_names.faults("mistral_large4_text")}
     assert found == {("num_experts", ("n_routed_experts",))}

@@ -73,7 +73,7 @@ def test_every_call_has_a_closed_form(model_type: str, architecture: str) -> Non
 
 def test_a_closed_form_that_gives_another_number_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = formulas.ClosedForm.substitute
-    monkeypatch.setattr(formulas.ClosedForm, "substituted", lambda form, values: whole(form, values) + 1)
+    monkeypatch.setattr(formulas.ClosedForm, "value_at", lambda form, values: whole(form, values) + 1)
     case = Case(shipped_library().load("llama"), "LlamaModel", {"num_hidden_layers": 1})
     first = next(formulas.without_closed_form(case))
     assert first.startswith("flops of ") and "does not give the exact flops" in first

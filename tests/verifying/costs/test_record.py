@@ -29,7 +29,7 @@ def test_the_record_is_fresh() -> None:
 @pytest.mark.reference
 def test_a_record_of_another_spec_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = {**record.read_record(), "bert": record.Line("0", (), {})}
-    monkeypatch.setattr(record, "recorded", lambda: lines)
+    monkeypatch.setattr(record, "read_record", lambda: lines)
     assert "bert" in record.stale_classes()
 
 
@@ -60,7 +60,7 @@ def test_costs_of_a_class_outside_the_record_are_refused() -> None:
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(record, "shipped", lambda: Library(str(tmp_path)))
+    monkeypatch.setattr(record, "shipped_library", lambda: Library(str(tmp_path)))
     return tmp_path / "costs.json"
 
 
