@@ -105,7 +105,7 @@ def accepted_values(annotation: str) -> tuple[str, str, tuple[Test, ...]]:
 
     There is no test for an annotation that accepts any value.
 
-    >>> accepted("str | None")[:2], accepted("Source")
+    >>> accepted_values("str | None")[:2], accepted_values("Source")
     (('a text or None', "'text'"), ('', '', ()))
     """
     listed = [annotation] if annotation in _TYPES else re.split(r" \| (?![^[]*\])", annotation)

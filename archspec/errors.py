@@ -23,7 +23,7 @@ _NEAR = 0.3  # how much less similar another proposed name may be than the neare
 def to_printable(text: str, most: int | None = None) -> str:
     r"""A text on one line: control characters and line breaks escaped, cut in its middle to a length.
 
-    >>> printable("a\x1b[31m\nb"), printable("x" * 50, most=9)
+    >>> to_printable("a\x1b[31m\nb"), to_printable("x" * 50, most=9)
     ('a\\x1b[31m\\nb', 'xxxx…xxxx')
     """
     if most is not None and len(text) > most:

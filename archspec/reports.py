@@ -33,7 +33,7 @@ Block = Table | str
 def to_text(blocks: Iterable[Block]) -> str:
     """Return a report as text.
 
-    >>> print(plain([Table("module|>params", [("lm_head", "5")]), "note: tied"]))
+    >>> print(to_text([Table("module|>params", [("lm_head", "5")]), "note: tied"]))
     module   params
     lm_head       5
     note: tied
@@ -94,7 +94,7 @@ def lines(table: Table) -> Iterator[str]:
 def assignments(values: Mapping[str, object]) -> list[str]:
     """Return names and values as text; items of a list are part of the list.
 
-    >>> stated({"kinds": ["a", "b"], "kinds[0]": "a", "kinds[1]": "b", "bias": True})
+    >>> assignments({"kinds": ["a", "b"], "kinds[0]": "a", "kinds[1]": "b", "bias": True})
     ["kinds = ['a', 'b']", 'bias = True']
     """
     lists = tuple(f"{name}[" for name, value in values.items() if isinstance(value, list))
@@ -105,7 +105,7 @@ def assignments(values: Mapping[str, object]) -> list[str]:
 def short_list(values: Sequence[object]) -> str:
     """Return a list on one line; repeated values are written once.
 
-    >>> shortened([1, 2, 3]), shortened(["a", "a", "b"] * 4 + ["a"])
+    >>> short_list([1, 2, 3]), short_list(["a", "a", "b"] * 4 + ["a"])
     ('[1, 2, 3]', "('a' × 2, 'b') × 4, 'a'")
     """
     if len(values) <= _SHORT:

@@ -99,9 +99,9 @@ def _least_width(name: str, column: Sequence[str]) -> int:
 def _fold(text: str, width: int) -> list[str]:
     """Return lines of at most a width, indented like the first; they end at blanks and joints of names.
 
-    >>> _folded("encoder.layer.0.attention.self.query.weight", 24)
+    >>> _fold("encoder.layer.0.attention.self.query.weight", 24)
     ['encoder.layer.0.', 'attention.self.query.', 'weight']
-    >>> _folded("  counting it again gives 132,955,194", 30)
+    >>> _fold("  counting it again gives 132,955,194", 30)
     ['  counting it again gives', '  132,955,194']
     """
     if len(text) <= width:
@@ -163,10 +163,10 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def signed_number(value: int) -> str:
+def with_sign(value: int) -> str:
     """Return a number with its sign and thousands separators.
 
-    >>> signed(-590592), signed(1536), signed(0)
+    >>> with_sign(-590592), with_sign(1536), with_sign(0)
     ('-590,592', '+1,536', '0')
     """
     return f"{value:+,}" if value else "0"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import archspec
-from archspec.terminal import number, signed_number
+from archspec.terminal import number, with_sign
 
 LINK = "120000"  # git's mode of a symbolic link
 MARK = "<!-- archspec -->"  # finds the comment of an earlier run
@@ -165,7 +165,7 @@ def _row(one: Config) -> str:
     architectures = " → ".join(dict.fromkeys(model.architecture for model in models))
     before, after, change = _params(one.before), _params(one.after), ""
     if before is not None and after is not None:
-        change = signed_number(after - before) + (f" ({(after - before) / before:+.2%})" if before else "")
+        change = with_sign(after - before) + (f" ({(after - before) / before:+.2%})" if before else "")
     return f"| {_escape(one.name)} | {architectures} | {_cell(one.before)} | {_cell(one.after)} | {change} |"
 
 

@@ -56,7 +56,7 @@ def align(a: Model, b: Model, depth: int | None = None) -> Alignment:
     """Return the differences between two models; ``depth`` groups modules below that level.
 
     >>> import archspec
-    >>> found = aligned(archspec.load("BertModel"), archspec.load("BertForMaskedLM"))
+    >>> found = align(archspec.load("BertModel"), archspec.load("BertForMaskedLM"))
     >>> [change[:2] + (change.params,) for change in found.changes]  # doctest: +NORMALIZE_WHITESPACE
     [('removed', 'pooler.dense', -590592),
      ('added', 'cls.predictions.bias', 30522),

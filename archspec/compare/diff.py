@@ -21,7 +21,7 @@ from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
 from archspec.tables.axes import lengths_in
 from archspec.tables.quantities import QUANTITIES
-from archspec.terminal import number, signed_number
+from archspec.terminal import number, with_sign
 from archspec.tree.outline import checked_depth
 from archspec.tree.ties import tie_notes, tied_json
 
@@ -169,7 +169,7 @@ class Diff(Report):
                     _COSTS[one.quantity],
                     number(one.before),
                     number(one.after),
-                    signed_number(one.after - one.before),
+                    with_sign(one.after - one.before),
                 )
                 for one in self.costs
             ]
@@ -179,15 +179,11 @@ class Diff(Report):
     def _changes(self) -> Iterator[tuple[str, ...]]:
         for change, form in zip(self.changes, self.forms.changes, strict=True):
             only_buffers = change.buffers and not change.params
-            params = (
-                f"{signed_number(change.buffers)} in buffers"
-                if only_buffers
-                else signed_number(change.params)
-            )
+            params = f"{with_sign(change.buffers)} in buffers" if only_buffers else with_sign(change.params)
             text = _python(form) if change.params else None
             yield change.kind, change.module, params, change.before, change.after, text or ""
         before, after = self.totals
-        yield "total", "", signed_number(self.difference), number(before), number(after), ""
+        yield "total", "", with_sign(self.difference), number(before), number(after), ""
 
     def _notes(self) -> Iterator[str]:
         if any(self.prefixes):
@@ -206,9 +202,7 @@ class Diff(Report):
         return markdown(self.blocks())
 
     def __repr__(self) -> str:
-        return (
-            f"<{self.a.architecture} to {self.b.architecture}: {signed_number(self.difference)} parameters>"
-        )
+        return f"<{self.a.architecture} to {self.b.architecture}: {with_sign(self.difference)} parameters>"
 
 
 @check_arguments_of("diff")

@@ -215,9 +215,9 @@ def _of_model(name: str, problem: Problem) -> Problem:
 def short_name(source: Any) -> str:
     """Return the name of a checkpoint without its owner, or of a class; an empty text for other sources.
 
-    >>> named("configs/openai-community--gpt2.json"), named("meta-llama/Llama-2-7b-hf/config.json")
+    >>> short_name("configs/openai-community--gpt2.json"), short_name("meta-llama/Llama-2-7b-hf/config.json")
     ('gpt2', 'Llama-2-7b-hf')
-    >>> named("LlamaForCausalLM"), named({"model_type": "bert"})
+    >>> short_name("LlamaForCausalLM"), short_name({"model_type": "bert"})
     ('LlamaForCausalLM', '')
     """
     if isinstance(source, Model):

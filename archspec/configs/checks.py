@@ -12,7 +12,6 @@ from archspec.language.domain import Exact
 from archspec.language.expression import SEEN, Expression, calls
 from archspec.language.values import (
     MAX_INT,
-    concrete_value,
     describe,
     has_kind,
     has_negative,
@@ -20,6 +19,7 @@ from archspec.language.values import (
     names_of,
     numbers,
     short_repr,
+    value_of,
 )
 from archspec.specs.exported import ACTIVATIONS, ALLOWED, current_layer_types
 from archspec.specs.records import Field, Spec
@@ -81,7 +81,7 @@ def value_fault(field: Field, kinds: Iterable[str], value: Any) -> str:
     for number in numbers(value):
         if not -MAX_INT <= number <= MAX_INT:
             return "NaN is not a number" if number != number else "the number is beyond 64 bits"
-        if number < 0 and isinstance(concrete_value(number), int) and not may_be_negative(field):
+        if number < 0 and isinstance(value_of(number), int) and not may_be_negative(field):
             return f"{number} is negative"
     return ""
 
@@ -93,7 +93,7 @@ def default_kinds(field: Field, default: Any) -> tuple[str, ...]:
         message = f"{describe(default)} cannot be a default"
         raise ConfigError(Problem(message, field.place, f"config.{field.name}"))
     if kind == "list" and not field.computed:
-        items = {kind_of(item) for item in concrete_value(default)}
+        items = {kind_of(item) for item in value_of(default)}
         kind = f"list[{items.pop()}]" if items in ({"int"}, {"str"}) else kind
     kinds = ("float", "int") if kind == "float" else (kind,)
     return (*kinds, "None") if field.computed else kinds
@@ -175,7 +175,7 @@ def label_fault(raw: Mapping[str, Any]) -> Fault | None:
     labels, count = raw.get("id2label"), count_labels(raw)
     if labels is not None and not isinstance(labels, Mapping):
         return "id2label", f"{describe(labels)} is not a mapping", ""
-    kind = type(concrete_value(count))
+    kind = type(value_of(count))
     if count is not ... and not (issubclass(kind, int) and kind is not bool and 0 <= count <= 10**9):
         return "num_labels", f"{describe(count)} is not a number of labels", ""
     if count == 1 and raw.get("problem_type") == "single_label_classification":
@@ -189,7 +189,7 @@ def layer_faults(
     """Yield the invalid entries of `per_layer_config`; ``shared`` returns a field's value for all layers."""
     for index, fields in given.items():
         if not (str(index).isascii() and str(index).isdecimal()) or int(index) >= layers:
-            yield f"{short_repr(index)} is not an index of {concrete_value(layers)} layers"
+            yield f"{short_repr(index)} is not an index of {value_of(layers)} layers"
             continue
         if not isinstance(fields, Mapping):
             yield f"layer {index}: {describe(fields)} is not a mapping"

@@ -35,8 +35,8 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     """Return notes about a config. ``scope`` saves its evaluation.
 
     >>> from archspec.configs.reader import read_config
-    >>> from archspec.specs.library import shipped
-    >>> notes(read_config({"model_type": "llama", "hiden_size": 64}), shipped().load("llama"))
+    >>> from archspec.specs.library import shipped_library
+    >>> notes(read_config({"model_type": "llama", "hiden_size": 64}), shipped_library().load("llama"))
     ['hiden_size is not read; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)

@@ -190,9 +190,9 @@ def idle_fields(spec: Spec, paths: Iterable[str], config: RawConfig) -> dict[str
     field that replaced it, if there is one. ``config`` has the overrides.
 
     >>> from archspec.configs.reader import read_config
-    >>> from archspec.specs.library import shipped
+    >>> from archspec.specs.library import shipped_library
     >>> gpt2 = read_config({"model_type": "gpt2"})
-    >>> idle_fields(shipped().load("gpt2"), ["n_ctx", "n_layer"], gpt2)
+    >>> idle_fields(shipped_library().load("gpt2"), ["n_ctx", "n_layer"], gpt2)
     {'n_ctx': 'n_ctx does not change any count of gpt2; n_positions does'}
     """
     found: dict[str, str] = {}

@@ -12,7 +12,7 @@ from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitec
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, callee, names
-from archspec.language.values import concrete_value, describe, without_tuple
+from archspec.language.values import describe, value_of, without_tuple
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NoReturn
 
@@ -187,7 +187,7 @@ class Scope(Evaluator):
         absent = self.visit(node.args[1], local) if len(node.args) > 1 else None
         own = self.given.get(name, name) == field  # transformers reads other names last
         value = self.raw.get(name, absent) if own else None if field in self.nulls else absent
-        if isinstance(value, bool) and type(concrete_value(absent)) is int:
+        if isinstance(value, bool) and type(value_of(absent)) is int:
             self.refuse(name, f"{describe(value)} is not an int or null", "true and false are not numbers")
         return value
 
@@ -244,10 +244,8 @@ class Scope(Evaluator):
         return without_tuple(value)
 
     def _of_layers(self, field: Field, value: Any) -> dict[int, dict[str, Any]]:
-        given, layers = (
-            self._check_value(field, {} if value is None else value),
-            self.get("num_hidden_layers"),
-        )
+        given = self._check_value(field, {} if value is None else value)
+        layers = self.get("num_hidden_layers")
         for message in checks.layer_faults(field, given, self.spec, self.find, layers):
             self.refuse(field.name, message, f"see {field.place}")
         allowed = field.of_layers or ()

@@ -14,7 +14,7 @@ from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.tables.axes import AXES
 from archspec.tree.node import Node
 from archspec.typing_light import NamedTuple
@@ -71,7 +71,7 @@ class Forward:
         given |= dict(zip(AXES, lengths, strict=False)) | named
         for name, value in given.items():
             least = AXES[name].minimum if name in AXES else 0
-            if value is not None and (type(concrete_value(value)) is not int or value < least):
+            if value is not None and (type(value_of(value)) is not int or value < least):
                 raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
         call = Call(**{name: value for name, value in given.items() if value is not None})
         if given["new_encoder_tokens"] is None:

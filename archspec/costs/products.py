@@ -9,7 +9,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.records import Axes, Cost, Kept, is_training
 from archspec.errors import ConfigError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.specs.records import Contraction
 from archspec.tree.inside import Frame
 from archspec.typing_light import Any
@@ -63,7 +63,7 @@ def cache_tensors(builder: Costed, shapes: Mapping[str, Expression], kind: str) 
         if sizes is None:
             continue
         dtype = sizes.pop() if sizes[-1] is None or isinstance(sizes[-1], str) else None
-        if builder.keeps_empty or all(concrete_value(size) for size in sizes):
+        if builder.keeps_empty or all(value_of(size) for size in sizes):
             yield Kept(name, kind, tuple(sizes), axes["times"], dtype, axes["allocation"])
 
 

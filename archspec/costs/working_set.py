@@ -41,7 +41,7 @@ def peak_memory(
     allocated before the call, have a lower bound only.
 
     >>> import archspec
-    >>> room(archspec.load("BertModel").forward(tokens=128), "bfloat16")
+    >>> peak_memory(archspec.load("BertModel").forward(tokens=128), "bfloat16")
     Room(needed_by='encoder.layer.0.intermediate.dense', bytes=786432, exact=False)
     """
     supported = allocation == EXACT and dtype_bytes(dtype) == _HALF and not quantized

@@ -17,7 +17,7 @@ from archspec.errors import did_you_mean
 from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact
 from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals, names
 from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS, MAX_ITEMS, total_size
-from archspec.language.values import concrete_value, describe
+from archspec.language.values import describe, value_of
 from archspec.typing_light import Any, NoReturn
 
 MAX_WORK = 300_000  # about a second; the largest model takes 16,000
@@ -97,7 +97,7 @@ class Evaluator:
 
     def check_size(self, value: Any, node: ast.expr) -> Any:
         """Return a value, after a check that it is small enough to compare and to print."""
-        size = total_size(concrete_value(value))
+        size = total_size(value_of(value))
         if size > MAX_ITEMS:
             message = f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items, nested ones included"
             self.fail(message, node, "no model's config needs as many")
@@ -126,7 +126,7 @@ class Evaluator:
 
     def key(self, node: ast.expr, local: Locals) -> Any:
         value = self.visit(node, local)
-        if not isinstance(concrete_value(value), int | str):
+        if not isinstance(value_of(value), int | str):
             self.fail(f"`{ast.unparse(node)}` is {describe(value)}, not a name", node)
         return value
 
@@ -178,7 +178,7 @@ class Evaluator:
         if (left is None or right is None) and isinstance(op, ORDERED):
             self.fail(f"`{ast.unparse(node)}` compares null", node)
         for side in (left, right):
-            self.spend(total_size(concrete_value(side)) // ITEMS_PER_STEP, node)
+            self.spend(total_size(value_of(side)) // ITEMS_PER_STEP, node)
         return self.domain.compare(op, left, right, node, self)
 
     def visit_IfExp(self, node: ast.IfExp, local: Locals) -> Any:

@@ -29,7 +29,7 @@ KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def concrete_value(value: Any) -> Any:
+def value_of(value: Any) -> Any:
     """Return the value of a symbolic number, to check its type or print it; any other value unchanged.
 
     Never decide on the result: a symbolic number records the decisions on itself.
@@ -40,10 +40,10 @@ def concrete_value(value: Any) -> Any:
 def has_kind(value: Any, kinds: Iterable[str]) -> bool:
     """Return True for a value of one of the kinds; booleans are not numbers, and items of lists are checked.
 
-    >>> fits(True, ("int",)), fits([1, 2], ("list[int]",)), fits([1, "a"], ("list[int]",))
+    >>> has_kind(True, ("int",)), has_kind([1, 2], ("list[int]",)), has_kind([1, "a"], ("list[int]",))
     (False, True, False)
     """
-    value = concrete_value(value)
+    value = value_of(value)
     return any(_has_kind(value, kind) for kind in kinds)
 
 
@@ -59,8 +59,8 @@ def _has_kind(value: Any, kind: str) -> bool:
 def parse_kinds(text: str) -> tuple[str, ...]:
     """Return the kinds of a written type; nothing for a text that is not a type.
 
-    >>> union("int | list[int | None]"), union("list[size]"), union("layers[head_dim, v_head_dim]")
-    (('int', 'list[int | None]'), (), ('layers[head_dim, v_head_dim]',))
+    >>> parse_kinds("int | list[int | None]"), parse_kinds("list[size]"), parse_kinds("layers[head_dim]")
+    (('int', 'list[int | None]'), (), ('layers[head_dim]',))
     """
     kinds, depth, start = [], 0, 0
     for position, letter in enumerate(f"{text}|"):
@@ -78,7 +78,7 @@ def parse_kinds(text: str) -> tuple[str, ...]:
 
 def kind_of(value: Any) -> str:
     """Return the kind of a default's value; '' for a value that configs cannot have."""
-    value = concrete_value(value)
+    value = value_of(value)
     named = (name for name, types in KINDS.items() if name != "any" and isinstance(value, types))
     return "bool" if isinstance(value, bool) else next(named, "")
 
@@ -87,7 +87,7 @@ def numbers(value: Any) -> list[Any]:
     """Return the numbers in a value, also those of lists within lists."""
     if isinstance(value, list | tuple):
         return [number for item in value for number in numbers(item)]
-    kind = type(concrete_value(value))
+    kind = type(value_of(value))
     return [value] if issubclass(kind, int | float) and kind is not bool else []
 
 
@@ -122,7 +122,7 @@ def describe(value: Any) -> str:
     >>> describe(None), describe(True), describe([1])
     ('null', 'true', 'a list')
     """
-    value = concrete_value(value)
+    value = value_of(value)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     name = type(value).__name__

@@ -14,7 +14,7 @@ from archspec.costs.lengths import positions
 from archspec.costs.records import ALLOCATIONS, PAGES, Call, axes_of
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.models.report import CallReport, Record, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.symbolic.counts import Loops
@@ -130,7 +130,7 @@ class CacheSizes:
         except (TooLarge, Loops):
             return self._sizes(CostBuilder(self.call.scope, axes_of(lengths)))
         self.pieces.append((path, sizes))
-        return {one: concrete_value(size) for one, size in sizes.items()}
+        return {one: value_of(size) for one, size in sizes.items()}
 
     def _sizes(self, builder: CostBuilder) -> dict[str, Any]:
         tree, found = builder.build(self.call.architecture), {}

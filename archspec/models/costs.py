@@ -173,7 +173,8 @@ def _dtype_notes(self: Any, dtype: str | None) -> list[str]:
     """Return notes on the dtype of a cache: an assumed one, another one that the quantization asks for."""
     if dtype is not None:
         return []
-    return [note for note in (self.dtype_note, cache_note(self.quantized_config, self.dtype)) if note is not None]
+    found = self.dtype_note, cache_note(self.quantized_config, self.dtype)
+    return [note for note in found if note is not None]
 
 
 @check_arguments_of("training")

@@ -186,7 +186,9 @@ class Sensitivities(OfModel, Report):
         "the conditions under which the derivatives hold", lambda self: self.formula.assumptions
     )
     unused: tuple[str, ...] = fact(
-        "numeric fields that do not enter the formula", lambda self: self.formula.unused, kind="list[str]"
+        "numeric fields that do not enter the formula",
+        lambda self: self.formula.unused_fields,
+        kind="list[str]",
     )
 
     def __init__(self, formula: ClosedForm, count: Callable[[dict[str, Any]], int]) -> None:

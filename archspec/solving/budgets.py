@@ -187,9 +187,9 @@ def size_of(text: str | float, quantity: str = "params") -> int:
 def parse_goal(quantity: str, text: str | float) -> Goal:
     """Parse a budget: a size to match, or a range (`..b`, `a..`, `a..b`); bytes are not exceeded.
 
-    >>> goal("params", "7e9")
+    >>> parse_goal("params", "7e9")
     Goal(quantity='params', target=7000000000, low=None, high=None)
-    >>> goal("params", "6B..7B").high, goal("bytes", "1GiB").high
+    >>> parse_goal("params", "6B..7B").high, parse_goal("bytes", "1GiB").high
     (7000000000, 1073741824)
     """
     low, dots, high = str(text).partition("..")

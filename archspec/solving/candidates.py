@@ -62,7 +62,7 @@ class Request(NamedTuple):
 
         def size(values: Mapping[str, int]) -> int | None:
             try:
-                settings = subject.add_tied_fields({**self.fixed_values, **values})
+                settings = subject.with_ties({**self.fixed_values, **values})
                 model = load(subject.config, subject.architecture, settings, subject.library)
                 if next(run_problems(model.scope, model.architecture, model.root), None) is not None:
                     return None

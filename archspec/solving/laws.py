@@ -33,7 +33,7 @@ def find_optimum(compute: float, law: str) -> Optimum:
 
     Errors: :class:`ArchspecError` for an unknown law, and for compute out of range.
 
-    >>> found = optimum(5.76e23, "chinchilla")
+    >>> found = find_optimum(5.76e23, "chinchilla")
     >>> found.params, round(found.tokens, -9)
     (67000000000, 1433000000000)
     """

@@ -102,9 +102,8 @@ def solve(  # noqa: PLR0913 - the options of the verb
         raise SweepError(f"cannot list {top} solutions", help="choose 1 to 1,000")
     limit = _parse_percent("within", within, None if names else ASTRAY)
     prefers_nearest = bool(names) and (bool(ratio) or len(names) == 1)
-    near = _parse_percent("tolerance", tolerance, Fraction(0) if prefers_nearest else TOLERANCE) or Fraction(
-        0
-    )
+    usual = Fraction(0) if prefers_nearest else TOLERANCE
+    near = _parse_percent("tolerance", tolerance, usual) or Fraction(0)
     near = min(near, near if limit is None else limit)
     conditions = {f"{text} in {given}": ratio_condition(text, given) for text, given in (ratio or {}).items()}
     conditions |= {text: text for text in ([where] if isinstance(where, str) else where or ())}
@@ -211,13 +210,11 @@ class _Solver:
 
     def _model(self, found: Found) -> Model:
         subject = self.subject
-        return load(
-            subject.config, subject.architecture, subject.add_tied_fields(found.values), subject.library
-        )
+        return load(subject.config, subject.architecture, subject.with_ties(found.values), subject.library)
 
     def _solution(self, found: Found) -> Solution:
         settled, dtype, model = (
-            self.subject.add_tied_fields(found.values),
+            self.subject.with_ties(found.values),
             self.subject.dtype,
             self._model(found),
         )

@@ -57,7 +57,7 @@ class ModelType(NamedTuple):
 def exported_types() -> dict[str, ModelType]:
     """Return every model type of transformers.
 
-    >>> exported()["llama4"].classes["Llama4ForCausalLM"].reads, exported()["llama"].activations
+    >>> exported_types()["llama4"].classes["Llama4ForCausalLM"].reads, exported_types()["llama"].activations
     ('llama4_text', ('hidden_act',))
     """
     return {name: _model_type(name, line) for name, line in read_json(FILE)["types"].items()}
@@ -96,7 +96,7 @@ def former_fields(model_type: str) -> dict[str, str]:
 def current_layer_types(listed: Any) -> Any:
     """Return a list of layer types by their current names; any other value unchanged.
 
-    >>> renamed(["mamba", "attention", "conv"])
+    >>> current_layer_types(["mamba", "attention", "conv"])
     ['linear_attention', 'full_attention', 'conv']
     """
     if not isinstance(listed, list | tuple):

@@ -6,14 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from archspec.errors import (
-    ArchspecError,
-    Place,
-    Problem,
-    SpecError,
-    UnknownArchitectureError,
-    did_you_mean,
-)
+from archspec.errors import ArchspecError, Place, Problem, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.specs import files
 from archspec.specs.files import folder
 from archspec.specs.parser import parse_spec

@@ -38,7 +38,7 @@ def notes_of(engine: Engine) -> Iterator[str]:
     """Yield notes on fields without effect, an assumed dtype, the lengths of calls, and FLOPs in excess."""
     subject = engine.subject
     fields = [*(axis.name for axis in subject.axes), *subject.ties]
-    config = subject.make_config(subject.add_tied_fields(subject.values([0] * len(subject.axes))))
+    config = subject.make_config(subject.with_ties(subject.values([0] * len(subject.axes))))
     idle = idle_fields if subject.costs.names else override_notes
     yield from idle(subject.spec, fields, config).values()
     if subject.dtype is None and subject.names & BYTES:

@@ -22,7 +22,7 @@ from archspec.errors import ArchspecError, ConfigError, Place, Source, SweepErro
 from archspec.formats.dtypes import dtype_bytes, dtype_of, known_bytes
 from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.language.yaml_reader import Scalar
 from archspec.models.model import Model, load
 from archspec.specs.search_path import Specs, library_of
@@ -150,7 +150,7 @@ class Subject:
         chosen = choose(read_config(found), architecture, self.library)
         self.model_type, self.architecture, self.config, _ = chosen
         self.spec = self.library.load(self.model_type)
-        settings = self.add_tied_fields({axis.name: axis.values[0] for axis in self.axes})
+        settings = self.with_ties({axis.name: axis.values[0] for axis in self.axes})
         first = self.make_config(settings)
         try:
             check_overrides(self.spec, settings, first)
@@ -167,7 +167,7 @@ class Subject:
         other.axes, other.space = tuple(axes), Space([axis.bounds for axis in axes])
         return other
 
-    def add_tied_fields(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def with_ties(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return values with those of the tied fields, each from the config with the earlier ones set."""
         settings = dict(values)
         for name, follows in self.ties.items():
@@ -178,7 +178,7 @@ class Subject:
 
     def make_config(self, settings: Mapping[str, Any]) -> RawConfig:
         """Return the config with fields set to values, which can have expressions."""
-        config = read_config(self.config, {name: concrete_value(value) for name, value in settings.items()})
+        config = read_config(self.config, {name: value_of(value) for name, value in settings.items()})
         for name, value in settings.items():
             if isinstance(value, Number):
                 *outer, leaf = name.split(".")
@@ -194,7 +194,7 @@ class Subject:
 
     def model(self, point: Sequence[int]) -> Model:
         """Return the model at one point. Errors: :class:`ArchspecError` if it is refused."""
-        return load(self.config, self.architecture, self.add_tied_fields(self.values(point)), self.library)
+        return load(self.config, self.architecture, self.with_ties(self.values(point)), self.library)
 
     def region(self, point: tuple[int, ...]) -> Region:
         """Return the region around a point. Errors: :class:`SweepError` for invalid expressions."""
@@ -202,12 +202,10 @@ class Subject:
         try:
             path, found = self._run(point)
         except CANNOT:
-            return self._single_point(point, exact, refusal)
+            return self._point(point, exact, refusal)
         if isinstance(found, ArchspecError):
             if refusal is None and (_is_limit(found) or found.problems[0].path == "tied"):
-                return self._single_point(
-                    point, exact, None
-                )  # equal layers are one here, and take more steps
+                return self._point(point, exact, None)  # equal layers are one here, and take more steps
             if refusal is not None:
                 return Region(tuple(path.conditions), (), False, refusal, point)
         elif refusal is not None and _is_limit(refusal):
@@ -215,13 +213,13 @@ class Subject:
             raise SweepError(message, help="sweep smaller values")
         elif refusal is None:
             scope, quantities = found
-            if exact == {name: concrete_value(quantities[name]) for name in exact}:
+            if exact == {name: value_of(quantities[name]) for name in exact}:
                 return self._region(path, scope, quantities, point)
         said = f"the count is {refusal or exact}, and the closed form differs"
         raise SweepError(f"a bug of archspec: at {self.values(point)} {said}")
 
     def _count_exactly(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
-        settings = self.add_tied_fields(self.values(point))
+        settings = self.with_ties(self.values(point))
         try:
             model = load(self.config, self.architecture, settings, self.library)
             exact = quantities_of(model.tensors())
@@ -240,7 +238,7 @@ class Subject:
                 values[axis.name] = path.number(self.space.axis(number), values[axis.name])
             else:
                 path.compare("==", self.space.axis(number), self.space.constant(point[number]), True)
-        config = self.make_config(self.add_tied_fields(values))
+        config = self.make_config(self.with_ties(values))
         scope = Scope(self.spec, config.raw, config.origin, SweptDomain())
         try:
             scope.validate()
@@ -269,9 +267,7 @@ class Subject:
         conditions = tuple(path.conditions) if keep else conditions
         return Region(conditions, values, keep, None, point, tokens)
 
-    def _single_point(
-        self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None
-    ) -> Region:
+    def _point(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
         path = Path(self.space)
         for number, axis in enumerate(self.axes):
             code = self.space.constant(axis.code(point[number]))
@@ -288,11 +284,8 @@ def _is_limit(refusal: ArchspecError) -> bool:
 def _plain_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(fix_value(key)): _plain_value(item) for key, item in value.items()}
-    return (
-        [_plain_value(item) for item in value]
-        if isinstance(value, list | tuple | Growing)
-        else fix_value(value)
-    )
+    is_list = isinstance(value, list | tuple | Growing)
+    return [_plain_value(item) for item in value] if is_list else fix_value(value)
 
 
 def _node(value: Any) -> Any:

@@ -11,7 +11,7 @@ import sympy
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.symbolic.expressions import Condition, Poly, Real
 from archspec.symbolic.fields import Relation, exact_number, has_index, in_turn, sympy_form
 from archspec.symbolic.loops import Decision, Guard, Iteration, Loop, Test
@@ -190,7 +190,7 @@ class Assumptions:
         for part, expr in arguments:
             there = in_turn(self.space, expr, places)
             self.path.compare("==", expr, there, True)
-            if (constant := self.path.expr_of(concrete_value(part))) is not None:
+            if (constant := self.path.expr_of(value_of(part))) is not None:
                 self.path.compare("==", there, constant, True)
             forms.append(str(sympy_form(self.space, there)))
         meaning = f"{name}({', '.join(forms)})"

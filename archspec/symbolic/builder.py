@@ -19,7 +19,7 @@ from archspec.costs.builder import Costed
 from archspec.costs.lengths import positions
 from archspec.costs.records import Call, Step, axes_of, counted_children, own_terms, routed_of, training_axes
 from archspec.language.expression import Expression, Locals
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.specs.torch_layers import Leaf, deciding_arguments
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.formal import Formal
@@ -135,7 +135,7 @@ class SymbolicBuilder(Costed):
         named = [(keywords[part.arg], part.value) for part in node.keywords if part.arg in keywords]
         guards = set(self.notes.guards)
         for value, part in [*zip(arguments, node.args, strict=False), *named]:
-            if isinstance(concrete_value(value), bool) and not isinstance(part, ast.Constant):
+            if isinstance(value_of(value), bool) and not isinstance(part, ast.Constant):
                 guards |= self.domain.record_test(value, part, self)
         built.guards = frozenset(guards)
         return built
@@ -144,7 +144,7 @@ class SymbolicBuilder(Costed):
         """Record that no size is negative; that torch can hold the tensor is not a condition."""
         for size in numbers_in(tensor.shape):
             _ = size < 0
-        super().check_shape(tensor._replace(shape=tuple(map(concrete_value, tensor.shape))), node)
+        super().check_shape(tensor._replace(shape=tuple(map(value_of, tensor.shape))), node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         """Record for `given(field)` if the config has the field; its number is a symbol."""

@@ -229,7 +229,7 @@ def other_values(value: Any, choices: Iterable[str] = ()) -> list[Any]:
     ``choices`` are the texts that its spec distinguishes. A number's own value is included: some fields are
     read in another way once they are given.
 
-    >>> others(3), others([8, 2])
+    >>> other_values(3), other_values([8, 2])
     ([3, 4, 2, 6, 0, 1], [[8], [8, 2, 2], [8, 8], [2, 2]])
     """
     if isinstance(value, bool):

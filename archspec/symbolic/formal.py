@@ -11,7 +11,7 @@ from archspec.language.domain import SEQUENCES, Comprehension, Exact, Walk
 from archspec.language.expression import SEEN, Locals
 from archspec.language.operations import BINARY, COMPARE
 from archspec.language.operations import FUNCTIONS as PLAIN
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.counts import Turn, key, repeat
 from archspec.symbolic.expressions import Lookup, Poly
@@ -58,7 +58,7 @@ class Formal(Exact):
         tests: list[Number] = []
         others: list[str] = []
         for value, node in parts:
-            if every or isinstance(concrete_value(value), bool) or not value:
+            if every or isinstance(value_of(value), bool) or not value:
                 self.is_true(value, node, at)
             if isinstance(value, Number) and isinstance(value.value, bool):
                 tests.append(value)
@@ -66,7 +66,7 @@ class Formal(Exact):
                 others.append(_strip_not(node, at)[0])
             if bool(value) != every:
                 break
-        if not tests or not isinstance(concrete_value(value), bool):
+        if not tests or not isinstance(value_of(value), bool):
             return value
         return self.notes.join_tests(tests, others, bool(value))
 
@@ -85,11 +85,7 @@ class Formal(Exact):
             for guard in new:
                 guard.loop.chose.add(guard.text)
         expr = None if isinstance(value, bool) else self.path.expr_of(value)
-        return (
-            Number(self.path, expr, concrete_value(value), new | guards_of([value]))
-            if new and expr
-            else value
-        )
+        return Number(self.path, expr, value_of(value), new | guards_of([value])) if new and expr else value
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
         left, right = self.to_list(left), self.to_list(right)
@@ -115,8 +111,8 @@ class Formal(Exact):
         if isinstance(value, list) and isinstance(index, Number) and isinstance(index.expr, Poly):
             self.notes.fix(index.expr)
             if not any(loop.symbol in index.expr.axes for loop in self.notes.open):
-                self.path.compare("==", index.expr, self.space.constant(concrete_value(index)), True)
-            found = super().item(value, concrete_value(index), node, at)
+                self.path.compare("==", index.expr, self.space.constant(value_of(index)), True)
+            found = super().item(value, value_of(index), node, at)
             self.notes.add_decision(Lookup(value, index.expr, found), index.expr.axes)
         else:
             found = super().item(value, fix_value(index), node, at)
@@ -154,7 +150,7 @@ class Formal(Exact):
             for number in found:
                 number.fix()
         if name == "range" and found and len(arguments) < 3:
-            at.apply_function(range, map(concrete_value, arguments), node)
+            at.apply_function(range, map(value_of, arguments), node)
             return SymRange(*arguments) if len(arguments) == 2 else SymRange(0, arguments[0])
         if name == "len" and isinstance(arguments[0], SymRange):
             return arguments[0].length
@@ -174,7 +170,7 @@ class Formal(Exact):
         if name == "int":
             if isinstance(first, Poly):
                 return flat[0]
-            positive = bool(concrete_value(flat[0]) >= 0)
+            positive = bool(value_of(flat[0]) >= 0)
             if first.low < 0:  # int() rounds towards zero
                 self.path.compare("<", first, self.space.literal(0.0), not positive)
                 self.notes.note(f"{ast.unparse(node.args[0])} >= 0", positive)
@@ -195,9 +191,7 @@ class Formal(Exact):
             ) is not None:
                 self.notes.add_decision(same, end.expr.axes)
         plain = (
-            range(concrete_value(source.start), concrete_value(source.stop))
-            if isinstance(source, SymRange)
-            else source
+            range(value_of(source.start), value_of(source.stop)) if isinstance(source, SymRange) else source
         )
         items = self.iterate(plain, first.iter, at)
         items = items if isinstance(items, range) and items.step == 1 else list(items)
@@ -282,7 +276,7 @@ class Formal(Exact):
             return super().evaluate_dict(node, local, at)
         inner = dict(local)
         source = at.visit(first.iter, local)
-        items = source if not isinstance(source, SymRange) else [concrete_value(source.start)]
+        items = source if not isinstance(source, SymRange) else [value_of(source.start)]
         at.bind(first.target, next(iter(items)), inner)
         return {at.key(node.key, inner): found[0]}
 

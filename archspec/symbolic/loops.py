@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.symbolic.expressions import Condition, Lookup
 from archspec.symbolic.fields import Relation, sympy_form
 from archspec.symbolic.path_conditions import Number, SymRange
@@ -53,7 +53,7 @@ class Loop:
         self.first, self.stop = (
             sympy_form(space, end.expr) if isinstance(end, Number) else sympy.Integer(end) for end in ends
         )
-        self.start: int = concrete_value(ends.start)
+        self.start: int = value_of(ends.start)
         self.history: list[Iteration] = []
         self.decisive: set[str] = set()  # the texts of tests that distinguish iterations
         self.chose: set[str] = set()  # of tests that chose a text, by which anything may be looked up

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.symbolic.expressions import PYTHON, ROUNDING, Condition, Poly, Real, TooLarge
 from archspec.symbolic.polynomials import Space
 
@@ -152,7 +152,7 @@ class Number:
         return repr(self.value)  # messages show the value
 
     def operate(self, op: str, left: Any, right: Any) -> Any:
-        path, first, second = self.path, concrete_value(left), concrete_value(right)
+        path, first, second = self.path, value_of(left), value_of(right)
         dividend, divisor = path.expr_of(left), path.expr_of(right)
         if dividend is not None and divisor is not None:
             if op in ("/", "//", "%"):
@@ -171,7 +171,7 @@ class Number:
 
     def compare(self, op: str, left: Any, right: Any) -> Any:
         """Return the outcome of `==` or `<`, and record it."""
-        first, second = concrete_value(left), concrete_value(right)
+        first, second = value_of(left), value_of(right)
         if not (isinstance(first, int | float) and isinstance(second, int | float)):
             return NotImplemented
         holds = first < second if op == "<" else first == second
@@ -229,11 +229,7 @@ def concrete_values(value: Any) -> Any:
     """Return the plain value of a number, a list or a mapping, for types and messages."""
     if isinstance(value, dict):
         return {key: concrete_values(item) for key, item in value.items()}
-    return (
-        [concrete_values(item) for item in value]
-        if isinstance(value, list | tuple)
-        else concrete_value(value)
-    )
+    return [concrete_values(item) for item in value] if isinstance(value, list | tuple) else value_of(value)
 
 
 def guards_of(values: Any) -> frozenset[Any]:
@@ -252,9 +248,9 @@ def symbolic_function(name: str, arguments: list[Any]) -> Any:
         return None
     listed = first if len(arguments) == 1 and isinstance(first, list) else arguments
     path = next((part.path for part in listed if isinstance(part, Number)), None)
-    if path is None or not all(type(concrete_value(part)) is int for part in listed):
+    if path is None or not all(type(value_of(part)) is int for part in listed):
         return None
-    value = {"min": min, "max": max}[name](map(concrete_value, listed))
+    value = {"min": min, "max": max}[name](map(value_of, listed))
     exprs = [expr for part in listed if isinstance(expr := path.expr_of(part), Poly)]
     return path.number(path.space.extreme(name, exprs), value)
 

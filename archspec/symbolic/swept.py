@@ -15,7 +15,7 @@ from archspec.configs.scope import Scope
 from archspec.language.domain import Comprehension, Exact, Walk
 from archspec.language.expression import Locals
 from archspec.language.operations import BINARY, MAX_ITEMS
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.symbolic.counts import Loops, Turn, key, kinds, quantities, repeat
 from archspec.symbolic.path_conditions import Number, SymRange, fix_value, symbolic_function
 from archspec.tree.builder import Builder
@@ -142,7 +142,7 @@ class SweptDomain(Exact):
         value = at.visit(node.elt, local)
         if isinstance(value, Node):
             return [repeat(value, Turn("", None, 0, count))]
-        return _collect([value] * concrete_value(count), count)
+        return _collect([value] * value_of(count), count)
 
     def _evaluate_loop(self, source: SymRange | Growing, node: Comprehension, local: Locals, at: Walk) -> Any:
         """Evaluate each iteration; an error in one counts only if there is that iteration."""

@@ -10,7 +10,7 @@ from archspec.configs.scope import Scope, open_part
 from archspec.errors import ConfigError, did_you_mean
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import Expression, Locals, names
-from archspec.language.values import concrete_value, describe
+from archspec.language.values import describe, value_of
 from archspec.specs.records import Runs
 from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, decidable, weight_norm
 from archspec.tree.node import Node, OutputEmbeddings, Routed
@@ -85,7 +85,7 @@ class Inside(Evaluator):
         if len(arguments) != 2:
             self.fail("routed takes the experts used for a token and the number of experts", node)
         for number in arguments:
-            kind = type(concrete_value(number))
+            kind = type(value_of(number))
             if number is not None and (not issubclass(kind, int) or kind is bool or decidable(number) < 0):
                 self.fail(f"{describe(number)} is not a number of experts", node)
         return None if any(argument is None for argument in arguments) else Routed(*arguments)
@@ -136,7 +136,7 @@ class Inside(Evaluator):
             what = f"`{ast.unparse(node)}` has a tensor of {len(tensor.shape):,} dimensions"
             self.fail(f"{what}, more than torch computes with", node, f"give at most {MAX_DIMENSIONS}")
         for size in tensor.shape:
-            kind = type(concrete_value(size))
+            kind = type(value_of(size))
             if not issubclass(kind, int) or kind is bool:
                 self.fail(f"a size of `{ast.unparse(node)}` is {describe(size)}, not an integer", node)
             if decidable(size) < 0:

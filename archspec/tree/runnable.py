@@ -14,7 +14,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import Problem
 from archspec.language.expression import Expression, names
 from archspec.language.operations import FUNCTIONS
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.reports import short_list
 from archspec.specs.records import Spec
 from archspec.tree.node import Node
@@ -43,7 +43,7 @@ def read_by_conditions(spec: Spec) -> set[str]:
 def _problem(scope: Scope, condition: Expression) -> Problem:
     read = _fields(condition)
     found = ", ".join(
-        f"{scope.origin.path}{name} = {_value_text(concrete_value(scope.get(name)))}" for name in read
+        f"{scope.origin.path}{name} = {_value_text(value_of(scope.get(name)))}" for name in read
     )
     message = f"transformers builds this model but cannot run it: `{condition.text}` does not hold"
     changed = " or ".join(scope.origin.path + name for name in read)
@@ -61,7 +61,7 @@ def _holds(scope: Scope, condition: Expression) -> bool:
     """
     for name in _fields(condition):
         value: Any = scope.get(name) if scope.has(name) else None
-        size = concrete_value(value)
+        size = value_of(value)
         if (type(size) is int and not value > 0) or (size is None and "None" not in condition.text):
             return True
     return scope.is_true(scope.read(condition), condition.tree)

@@ -55,7 +55,7 @@ def tie_notes(tensors: list[Tensor], params: int) -> list[str]:
 def fold_layers(name: str) -> str:
     """Return a tensor's name without its layer numbers.
 
-    >>> folded("encoder.layer.11.output.dense.weight")
+    >>> fold_layers("encoder.layer.11.output.dense.weight")
     'encoder.layer.*.output.dense.weight'
     """
     return ".".join("*" if part.isdecimal() else part for part in name.split("."))

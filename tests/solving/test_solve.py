@@ -72,10 +72,7 @@ def test_notes_explain_a_large_miss(options: dict[str, Any], notes: list[str]) -
         ),
         ({"params": "..30_000", "where": "num_hidden_layers > 20"}, "num_hidden_layers > 20 is the obstacle"),
         ({"where": ["hidden_size > 100", "hidden_size < 90"]}, "hidden_size > 100 is the obstacle"),
-        (
-            {"where": ["hidden_size < 0", "num_hidden_layers < 0"]},
-            "the constraints contradict each other",
-        ),
+        ({"where": ["hidden_size < 0", "num_hidden_layers < 0"]}, "the constraints contradict each other"),
         ({"set": {"hidden_size": [65, 66]}, "multiple": {}}, "every config in the search is invalid"),
         ({"params": "1e12", "within": 1}, "no config is within 1 % of the budget; the nearest is"),
         ({"params": "1e12", "within": 1}, "hidden_size = 1,024 is the largest of its values"),

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_specs import over_grid
 
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.evaluator import Evaluator
@@ -62,7 +62,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "float": lambda a, b: _float(a) + b,
     "square": lambda a, b: a**2 - b,
     "index": lambda a, b: [5, 6, 7, 8][a] + b if -4 <= a < 4 else b,
-    "range": lambda a, b: len(range(a)) * b if isinstance(concrete_value(a), int) and abs(a) < 100 else b,
+    "range": lambda a, b: len(range(a)) * b if isinstance(value_of(a), int) and abs(a) < 100 else b,
     "name": lambda a, b: len(str(a)) + b,
     "key": lambda a, b: {1: 10, 2: 20}.get(a, 30) + b,
     "negative": lambda a, b: -a + abs(b),
@@ -173,12 +173,8 @@ def test_what_the_bounds_settle_is_no_condition() -> None:
 
 def test_a_number_is_no_int_but_says_what_it_is_here() -> None:
     _, n = number()
-    assert (
-        not isinstance(n, int)
-        and isinstance(concrete_value(n), int)
-        and isinstance(concrete_value(n / 2), float)
-    )
-    assert isinstance(concrete_value(n * 2), int) and isinstance(concrete_value(math.floor(n / 2)), int)
+    assert not isinstance(n, int) and isinstance(value_of(n), int) and isinstance(value_of(n / 2), float)
+    assert isinstance(value_of(n * 2), int) and isinstance(value_of(math.floor(n / 2)), int)
 
 
 def test_the_extreme_of_numbers_is_no_decision() -> None:

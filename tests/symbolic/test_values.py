@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import archspec
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.fields import FUNCTIONS, Relation, function, in_turn, sympy_form
 from archspec.symbolic.loops import Guard, Iteration, Loop
@@ -41,7 +41,7 @@ def test_an_operation_is_done_on_the_value_and_on_the_expression(
     notes, (one, other) = fields(a=a, b=b)
     for left, right in ((one, b if plain else other), (a if plain else one, other)):
         found = operation(left, right)
-        assert concrete_value(found) == operation(a, b)
+        assert value_of(found) == operation(a, b)
         form = notes.sympy_form(found).subs({A: a, B: b})
         assert form == sympy.Rational(operation(sympy.Integer(a), sympy.Integer(b)))
 

@@ -23,9 +23,9 @@ def thin_axis(one: Axis, most: int, log: bool = False) -> Axis:
 
     They are evenly spaced, on a logarithmic scale if ``log``.
 
-    >>> thin(axis("hidden_size", range(64, 8193)), 5).values
+    >>> thin_axis(axis("hidden_size", range(64, 8193)), 5).values
     (64, 2048, 4096, 6144, 8192)
-    >>> thin(axis("hidden_size", range(64, 8193, 64)), 5, log=True).values
+    >>> thin_axis(axis("hidden_size", range(64, 8193, 64)), 5, log=True).values
     (64, 192, 704, 2432, 8192)
     """
     count, values = len(one.values), one.values

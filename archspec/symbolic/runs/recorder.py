@@ -12,7 +12,7 @@ from archspec.errors import ArchspecError
 from archspec.language.domain import Exact, Walk
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
-from archspec.language.values import concrete_value
+from archspec.language.values import value_of
 from archspec.specs.records import Module, Spec
 from archspec.symbolic.counts import key
 from archspec.symbolic.expressions import Condition
@@ -125,7 +125,7 @@ class Recorder(Exact):
 
     def quotient(self, above: Any, below: Any, node: ast.BinOp, at: Any) -> None:
         """Record as a test whether the next larger dividend changes a quotient that is rounded."""
-        if not isinstance(above, Number) or not isinstance(above.value, int) or concrete_value(below) <= 0:
+        if not isinstance(above, Number) or not isinstance(above.value, int) or value_of(below) <= 0:
             return
         rest = (above + 1) % below if isinstance(node.op, ast.FloorDiv) else above % below
         if isinstance(rest, Number) and type(rest.value) is int:

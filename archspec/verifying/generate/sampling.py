@@ -162,9 +162,9 @@ def mend(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chance
     """``valid`` with every value of ``drawn`` that is possible with the others, halves before single fields.
 
     >>> divides = lambda raw: raw.get("width", 8) % raw["heads"] == 0
-    >>> mended({"heads": 5, "width": 7}, {"heads": 2}, divides, random.Random(1))
+    >>> mend({"heads": 5, "width": 7}, {"heads": 2}, divides, random.Random(1))
     {'heads': 2}
-    >>> mended({"heads": 5, "depth": 7}, {"heads": 2}, lambda raw: 8 % raw["heads"] == 0, random.Random(0))
+    >>> mend({"heads": 5, "depth": 7}, {"heads": 2}, lambda raw: 8 % raw["heads"] == 0, random.Random(0))
     {'heads': 2, 'depth': 7}
     """
     together: dict[Any, Config] = {}  # lists of one length, and the number of their items, may have to agree
