@@ -1,6 +1,6 @@
-"""Writes declarations from the tables: functions below `@takes("verb")`, fields below `# axes of "verb"`.
+"""Writes declarations from the tables: those of functions below `@check_arguments_of("verb")`.
 
-The quantities of Model are written, too.
+The fields below `# axes of "verb"` and the quantities of Model are written, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ LOADING = ("model", "architecture", "set", "specs")  # parameters of `archspec.l
 def stale_declarations(root: Path = ROOT) -> dict[Path, str]:
     """Return the new text of each module whose declarations differ from the tables; it is not formatted."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py"))}
-    found = {path: text for path, text in texts.items() if "@takes(" in text or "# axes of" in text}
+    found = {
+        path: text for path, text in texts.items() if "@check_arguments_of(" in text or "# axes of" in text
+    }
     new = {path: updated(text) for path, text in found.items()}
     return {path: text for path, text in new.items() if _code(text) != _code(found[path])}
 
@@ -52,7 +54,7 @@ def _axis_fields(found: re.Match[str]) -> str:
 
 
 def _verb(function: ast.FunctionDef) -> str | None:
-    """Return the verb of a function's `@takes`, None without one."""
+    """Return the verb of a function's `@check_arguments_of`, None without one."""
     for decorator in function.decorator_list:
         if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "check_arguments_of":
             return str(ast.literal_eval(decorator.args[0]))

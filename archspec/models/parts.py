@@ -245,7 +245,7 @@ class WrittenFormula(OfFormula):
     definitions: dict[str, str] = fact("the meaning of symbols without a field")
     flags: dict[str, Any] = fact("flags that the config decides: booleans, strings, nulls, lengths of lists")
     assumptions: list[str] = fact("conditions of the formula, in words")
-    unused: list[str] = fact("numeric fields that do not enter the formula")
+    unused: list[str] = fact("numeric fields that do not enter the formula", lambda form: form.unused_fields)
     leading: LeadingTerms = fact("the dominant terms; with --leading only", lambda one: None, optional=True)
     parts: list[FormulaPart] = fact("the parts that --by, --collect or --leading choose", least=1)
 

@@ -102,8 +102,7 @@ def solve(  # noqa: PLR0913 - the options of the verb
         raise SweepError(f"cannot list {top} solutions", help="choose 1 to 1,000")
     limit = _parse_percent("within", within, None if names else ASTRAY)
     prefers_nearest = bool(names) and (bool(ratio) or len(names) == 1)
-    usual = Fraction(0) if prefers_nearest else TOLERANCE
-    near = _parse_percent("tolerance", tolerance, usual) or Fraction(0)
+    near = _parse_percent("tolerance", tolerance, None if prefers_nearest else TOLERANCE) or Fraction(0)
     near = min(near, near if limit is None else limit)
     conditions = {f"{text} in {given}": ratio_condition(text, given) for text, given in (ratio or {}).items()}
     conditions |= {text: text for text in ([where] if isinstance(where, str) else where or ())}

@@ -67,7 +67,7 @@ def test_memory_adds_up(cli: Command) -> None:
 
 def test_temporary_memory_of_a_validated_class(cli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     validated: tuple[str, ...] = ("static", "working_set")
-    monkeypatch.setattr(CostRecord, "held", lambda *_: validated)
+    monkeypatch.setattr(CostRecord, "validated_figures", lambda *_: validated)
     command = "memory LlamaForCausalLM --tokens 1000 --dtype bf16"
     text = cli(command).out
     for line in (

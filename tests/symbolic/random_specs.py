@@ -34,7 +34,7 @@ class ToySource:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
 
-    def at(self, set: Any = None, /, **fields: Any) -> ToySource:
+    def with_fields(self, set: Any = None, /, **fields: Any) -> ToySource:
         """Return the config with other fields."""
         config = read_config(RawConfig(dict(self.scope.raw), self.scope.origin), {**(set or {}), **fields})
         scope = Scope(self.scope.spec, config.raw, config.origin)

@@ -15,7 +15,11 @@ from tools.page_tables import PATH, page_tables
 from tools.signatures import parameters, updated
 
 PACKAGE = Path(archspec.__file__).parent
-VERIFIED = [path for path in sorted(PACKAGE.rglob("*.py")) if "@takes(" in path.read_text(encoding="utf-8")]
+VERIFIED = [
+    path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if "@check_arguments_of(" in path.read_text(encoding="utf-8")
+]
 
 
 @pytest.mark.parametrize("path", VERIFIED, ids=lambda path: path.stem)
