@@ -18,10 +18,10 @@ _INSTALLED_AS = {"z3": "z3-solver"}
 _USERS_OWN = {"pandas", "polars"}  # no extra brings them: whoever asks for their tables has them
 
 
-def missing(error: BaseException) -> MissingPackageError | None:
+def missing_package(error: BaseException) -> MissingPackageError | None:
     """Return the error for a failed import of an optional package, or None for any other error.
 
-    >>> print(missing(ModuleNotFoundError(name="pyarrow.parquet")))
+    >>> print(missing_package(ModuleNotFoundError(name="pyarrow.parquet")))
     pyarrow is not installed
     help: pip install "archspec-formulas[sweep]"
     """
@@ -39,7 +39,7 @@ def optional_import() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise missing(error) or error from None
+        raise missing_package(error) or error from None
 
 
 def import_optional(module: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -38,6 +39,14 @@ PHRASES = {
 }
 
 
+# of functions: a participle, an adjective or a preposition alone does not name what it does or returns
+BARE_NAME = re.compile(
+    r"_*(?:[a-z]*[^e_]ed|shown|known|chosen|given|drawn|written|hidden|frozen|at|by|of|in|on|to|from|with|without|within|inside"
+    r"|outside|below|above|before|after|over|under|near|plain|whole|own|alone|bare|same|alike|fresh|stale|flat|real"
+    r"|exact|local|general|safe|short|only|first|last|most|few|nearest|here|there|now|then|others|nothing|any|unique)"
+)
+
+
 def _files() -> list[Path]:
     folders = ("archspec", "tests", "tools", "benchmarks", "docs", "formulas", "web", ".github")
     found = [path for name in folders for path in (ROOT / name).rglob("*") if path.suffix in SUFFIXES]
@@ -69,3 +78,19 @@ def test_the_patterns_find_their_phrases() -> None:
     """
     assert all(hits(text, phrase) for phrase in PHRASES)
     assert not any(hits("there is no spec; the field has no effect", phrase) for phrase in PHRASES)
+
+
+def bare_names(text: str) -> list[str]:
+    """Return the functions and methods of a module whose names are one word that is not a verb or a noun."""
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    return [one.name for one in functions if BARE_NAME.fullmatch(one.name)]
+
+
+def test_functions_are_named_by_verbs_and_nouns() -> None:
+    own = [path for path in _files() if path.suffix == ".py" and path.is_relative_to(ROOT / "archspec")]
+    assert {path.name: found for path in own if (found := bare_names(path.read_text(encoding="utf-8")))} == {}
+
+
+def test_bare_names_are_found() -> None:
+    text = "def counted(): ...\nclass A:\n  def _at(self): ...\n  def need(self): ...\ndef count(): ...\n"
+    assert bare_names(text) == ["counted", "_at"]

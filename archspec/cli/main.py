@@ -36,7 +36,7 @@ def command() -> NoReturn:
     try:
         code = main()
     except KeyboardInterrupt:
-        code = _interrupted()
+        code = _report_interrupt()
     os._exit(code)  # main() has flushed its outputs
 
 
@@ -73,15 +73,15 @@ def _exit_code(given: list[str]) -> int:
         _complain(str(error))
         return 2
     except KeyboardInterrupt:
-        return _interrupted()
+        return _report_interrupt()
     except SystemExit as stop:  # argparse printed an error or a help text
         return stop.code if isinstance(stop.code, int) else 2
     except OSError:
         raise
     except Exception as error:
-        from archspec.extras import missing
+        from archspec.extras import missing_package
 
-        if absent := missing(error):
+        if absent := missing_package(error):
             _complain(str(absent))
             return 2
         if os.environ.get("ARCHSPEC_DEBUG"):
@@ -149,7 +149,7 @@ def _prepare_outputs() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _interrupted() -> int:
+def _report_interrupt() -> int:
     _complain("interrupted")
     return 130
 

@@ -98,7 +98,7 @@ def grid_of(
     if other := next((name for name in multiple if name not in free), None):
         help_ = f"add it to --free: {', '.join(free)}"
         raise SweepError(f"--multiple {other}: {other} is not free", help=help_)
-    rising = {one.name: _ascending(one) for one in given}
+    rising = {one.name: _sort_values(one) for one in given}
     fixed = {one.name: one.values[0] for one in given if len(one.values) == 1}
     request = request._replace(config=read_config(request.config, fixed))
     axes: dict[str, Sequence[Any]] = {name: one.values for name, one in rising.items()}
@@ -119,7 +119,7 @@ def grid_of(
     return Grid(listed, usual)
 
 
-def _ascending(one: Axis) -> Axis:
+def _sort_values(one: Axis) -> Axis:
     falls = isinstance(one.values, range) and one.values.step < 0
     return one._replace(values=one.values[::-1]) if falls else one
 

@@ -44,7 +44,7 @@ class CallCosts(NamedTuple):
             call.check_trained()
         return call
 
-    def exact(self, model: Model, dtype: str) -> dict[str, int]:
+    def exact_values(self, model: Model, dtype: str) -> dict[str, int]:
         """Return the columns of one config."""
         call = self.call(model.scope, model.architecture)
         found = {TOKENS: call.call.tokens}

@@ -40,7 +40,7 @@ class Evaluator:
         """Return the values of an expression: an array, in ``out`` if it can be, or a number."""
         if isinstance(node, Poly):
             return self.evaluate_poly(node, box, out=out)
-        return self._real(node, box) if isinstance(node, Real) else node
+        return self._evaluate_real(node, box) if isinstance(node, Real) else node
 
     def test(self, condition: Condition, box: Box) -> Any:
         """Return where a condition holds: an array of bools, or one bool."""
@@ -151,7 +151,7 @@ class Evaluator:
                 np.int64
             )
         if atom.op in _ROUNDED:
-            return _ROUNDED[atom.op](self._real(atom.args[0], box)).astype(np.int64)
+            return _ROUNDED[atom.op](self._evaluate_real(atom.args[0], box)).astype(np.int64)
         wide = any(map(self._is_wide, atom.args))
         values = [self.evaluate_poly(arg, box, wide) for arg in atom.args]
         if wide and atom.op in ("//", "%") and isinstance(values[1], np.ndarray):
@@ -159,12 +159,12 @@ class Evaluator:
             return np.where(outside, 0, _UFUNCS[atom.op](values[0], np.where(outside, 1, values[1])))
         return reduce(_UFUNCS[atom.op], values)
 
-    def _real(self, real: Real, box: Box) -> Any:
+    def _evaluate_real(self, real: Real, box: Box) -> Any:
         if real.op == "float":
             return real.args[0]
         if real.op == "int":
             return np.asarray(self.evaluate_poly(real.args[0], box)).astype(np.float64)
-        args = [self._real(arg, box) for arg in real.args]
+        args = [self._evaluate_real(arg, box) for arg in real.args]
         return self._evaluate_once(("real", real.number), real, box, lambda: _UFUNCS[real.op](*args))
 
     def _evaluate_once(self, name: Any, node: Any, box: Box, make: Callable[[], Any]) -> Any:

@@ -167,7 +167,7 @@ class _Writer:
             return self._write_poly(node)
         if type(node) is int:
             self.largest = max(self.largest, abs(node))
-        return self._real(node) if isinstance(node, Real) else self._literal(node)
+        return self._write_real(node) if isinstance(node, Real) else self._literal(node)
 
     def _write_poly(self, poly: Poly) -> str:
         """Write a sum of products: databases share equal subexpressions themselves."""
@@ -197,7 +197,8 @@ class _Writer:
             return f"{function}({', '.join(map(self._write_poly, atom.args))})"
         if atom.op in ("//", "%"):
             return self._write_division(atom)
-        return f"CAST({_ROUNDED[self.dialect][atom.op].format(self._real(atom.args[0]))} AS {self.integer})"
+        rounded = _ROUNDED[self.dialect][atom.op].format(self._write_real(atom.args[0]))
+        return f"CAST({rounded} AS {self.integer})"
 
     def _write_division(self, atom: Atom) -> str:
         """Write floor division or its rest; a database truncates if one side is negative."""
@@ -216,10 +217,10 @@ class _Writer:
         top = left if a.low >= 0 else f"({left} - {rest})"
         return f"({top} {'//' if self.dialect == 'duckdb' else 'DIV'} {right})"
 
-    def _real(self, real: Real) -> str:
+    def _write_real(self, real: Real) -> str:
         if real.op == "float":
             return self._literal(real.args[0])
         if real.op == "int":
             return f"CAST({self._write_poly(real.args[0])} AS DOUBLE)"
-        left, right = (self._real(arg) for arg in real.args)
+        left, right = (self._write_real(arg) for arg in real.args)
         return f"({left} {real.op} {right})"

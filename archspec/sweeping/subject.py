@@ -224,7 +224,7 @@ class Subject:
             model = load(self.config, self.architecture, settings, self.library)
             exact = quantities_of(model.tensors())
             if self.costs.names:
-                exact |= self.costs.exact(model, self.dtype or model.dtype)
+                exact |= self.costs.exact_values(model, self.dtype or model.dtype)
         except ArchspecError as error:
             return {}, error
         self.element = self.element or known_bytes(model.dtype)

@@ -248,9 +248,9 @@ class Repetitions:
             return _order(op == "==", sympy.Integer(1), stop - start - 1)
         edge = edge + 1 if op in (">", "<=") else edge
         if start == 0 and edge.is_nonnegative:
-            below, above = _least(stop, edge), sympy.Max(0, stop - edge)
+            below, above = _minimum(stop, edge), sympy.Max(0, stop - edge)
         else:
-            below = sympy.Max(0, _least(stop, edge) - start)
+            below = sympy.Max(0, _minimum(stop, edge) - start)
             above = stop - start - below
         return _order(op in ("<", "<="), below, above)
 
@@ -275,7 +275,7 @@ def _words(guards: Iterable[Guard]) -> str:
     return " and ".join(sorted(set(map(str, guards))))
 
 
-def _least(stop: Any, edge: Any) -> Any:
+def _minimum(stop: Any, edge: Any) -> Any:
     """min(stop, edge), or the one that is known to be the smaller."""
     if (stop - edge).is_nonnegative:
         return edge

@@ -84,7 +84,7 @@ class Verifier:
     def run(self) -> Outcome:
         """Compare at the default config, at random ones, and at those aimed at branches and conditions."""
         default: Config = {"model_type": self.spec.model_type}
-        steps = (self.compare, self._compare_settings, *(() if self.samples else (self._screen,)))
+        steps = (self.compare, self._compare_settings, *(() if self.samples else (self._screen_values,)))
         reasons = [self._attempt(step, default) for step in steps]
         unavailable = next(filter(None, reasons), "")
         for raw in valid_configs(self.spec) if self.samples else ():
@@ -160,7 +160,7 @@ class Verifier:
             self.sampler.add_valid()
             if not self.screened:
                 self.screened = True
-                self._attempt(self._screen, raw)
+                self._attempt(self._screen_values, raw)
 
     def _is_accepted(self, raw: Config) -> bool:
         try:
@@ -169,7 +169,7 @@ class Verifier:
             return False
         return True
 
-    def _screen(self, raw: Config) -> None:
+    def _screen_values(self, raw: Config) -> None:
         """Give every unmentioned field its other values in turn; drop those that both sides refuse."""
         by_path: dict[tuple[str, ...], list[Other]] = {}
         for other in self.others:
