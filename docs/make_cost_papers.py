@@ -89,16 +89,16 @@ def chinchilla() -> tuple[Any, Any, Any]:
 
 
 def caches() -> list[tuple[str, str, int, int]]:
-    """(model, what is printed of it, the bytes a token that are printed, those that are counted in bf16)."""
+    """(model, source, bytes per token by the source, bytes per token that archspec counts in bf16)."""
     llama = archspec.load(LLAMA_3_1_8B).forward(tokens=1)
     deepseek = archspec.load("DeepseekV3ForCausalLM").forward(tokens=1)
     oss = archspec.load("GptOssForCausalLM").forward(tokens=131072)
     return [
         ("Llama 3.1 8B", "arXiv:2407.21783: 8 key-value heads", 128 * 1024, llama.cache_bytes("bf16")),
-        ("DeepSeek-V3", "arXiv:2412.19437: a latent of 512 + 64", 70_272, deepseek.cache_bytes("bf16")),
+        ("DeepSeek-V3", "arXiv:2412.19437: a latent of 512 and a RoPE key of 64", 70_272, deepseek.cache_bytes("bf16")),
         (
             "gpt-oss-120b",
-            "arXiv:2508.10925: as pages of one size for all layers",
+            "arXiv:2508.10925: pages of the same size for all layers",
             73_728,
             oss.cache_bytes("bf16", "pages") // 131072,
         ),
@@ -115,48 +115,50 @@ def lines() -> list[str]:
     sections = f"""
 ## PaLM, arXiv:2204.02311: 6·N + 12·L·H·Q·T FLOPs per token of training
 
-Three times the FLOPs of `LlamaForCausalLM` per token, as a polynomial. N excludes
+This equals three times the FLOPs per token of `LlamaForCausalLM`. N excludes
 `{idle}`: the input table, which is only looked up, and the
-norms. Without attention the result is 6·N:
+norms. The result is 6·N plus the attention term, the one with `tokens`:
 
     {paper}
 
 ## Kaplan et al., arXiv:2001.08361: 2·N + 2·n_layer·n_ctx·d_attn FLOPs per token
 
-The masked FLOPs of `GPT2LMHeadModel` per token, except
+This equals the masked FLOPs per token of `GPT2LMHeadModel`, except for
 
     {diagonal}
 
-These are the logits, which the paper's N leaves out, and the attention of each position to itself.
+These are each token's attention to itself, and the logits, which the paper's N omits.
 
 ## Megatron-LM, arXiv:2104.04473: 72·B·L·s·h²·(1 + s/(6·h) + V/(12·L·h)) FLOPs per step
 
-Three times the FLOPs of `GPT2LMHeadModel` under n_inner = 4·n_embd, as a polynomial. If activations are
-recomputed, the layers count four times and the logits three times. That gives the paper's
-96·B·L·s·h²·(1 + s/(6·h) + V/(16·L·h)), as a polynomial.
+This equals three times the FLOPs of `GPT2LMHeadModel` with n_inner = 4·n_embd. If activations are
+recomputed, the FLOPs of layers count four times and those of logits three times, which gives the paper's
+96·B·L·s·h²·(1 + s/(6·h) + V/(16·L·h)).
 
 ## Korthikanti et al., arXiv:2205.05198: s·b·h·(34 + 5·a·s/h) bytes of activations per layer
 
-The bytes that autograd keeps per layer in 16 bits with eager attention and a feed-forward width of 4·h.
-GPT-2 has `activation_function=gelu` here; its own gelu_new keeps 24·s·b·h more. Beyond the paper are the
-float32 statistics of two LayerNorms. OPT has a ReLU, whose output is the input of the next layer, no
+This is the number of bytes that autograd saves per layer in 16-bit dtypes, with eager attention and a feed-forward
+width of 4·h. GPT-2 has `activation_function=gelu` here; its default gelu_new saves 24·s·b·h more. The paper omits
+the float32 statistics of two LayerNorms. OPT has a ReLU, whose output is the input of the next layer, no
 attention dropout, and a softmax in float32:
 
-| class | per layer | beyond the paper |
+| class | per layer | difference from the paper |
 | --- | --- | --- |
 {activations}
 
 ## Chinchilla, arXiv:2203.15556: appendix F
 
-In addition to the products of `GPT2LMHeadModel`, the paper's forward pass has
+In addition to the matrix products of `GPT2LMHeadModel`, the paper's forward pass includes
 
     {more}
 
-These are the embedding lookup as a product with one-hot rows, and three FLOPs per element of the softmax.
+These are the embedding lookup as a product with one-hot vectors, and three FLOPs per element of the softmax.
 
-## Caches of model cards
+## KV cache sizes from papers
 
-| model | source | printed bytes per token | counted |
+Bytes per token in bfloat16, computed from the sizes in the paper, and counted by archspec:
+
+| model | source | from the paper | counted |
 | --- | --- | ---: | ---: |"""
     found = sections.split("\n")
     return found + [f"| {name} | {said} | {p:,} | {count:,} |" for name, said, p, count in caches()]
