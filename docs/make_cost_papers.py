@@ -95,10 +95,15 @@ def caches() -> list[tuple[str, str, int, int]]:
     oss = archspec.load("GptOssForCausalLM").forward(tokens=131072)
     return [
         ("Llama 3.1 8B", "arXiv:2407.21783: 8 key-value heads", 128 * 1024, llama.cache_bytes("bf16")),
-        ("DeepSeek-V3", "arXiv:2412.19437: a latent of 512 and a RoPE key of 64", 70_272, deepseek.cache_bytes("bf16")),
+        (
+            "DeepSeek-V3",
+            "arXiv:2412.19437: latent of 512 plus RoPE key of 64",
+            70_272,
+            deepseek.cache_bytes("bf16"),
+        ),
         (
             "gpt-oss-120b",
-            "arXiv:2508.10925: pages of the same size for all layers",
+            "arXiv:2508.10925: same page size for all layers",
             73_728,
             oss.cache_bytes("bf16", "pages") // 131072,
         ),

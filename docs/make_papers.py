@@ -81,8 +81,9 @@ def page() -> str:
     lines = [
         "# Formulas and tables of papers, reproduced from the specs",
         "",
-        "`python docs/make_papers.py` writes this page, and `tests/test_papers.py` checks every equality. Symbols in code are",
-        "config fields; headings use the symbols of the paper. Values match the papers unless a difference is shown.",
+        "`python docs/make_papers.py` writes this page, and `tests/test_papers.py` checks every equality.",
+        "Symbols in code are config fields; headings use the symbols of the paper. Values match the papers",
+        "unless a difference is shown.",
         "",
         "## Kaplan et al., arXiv:2001.08361: N = 2·d·L·(2·d_attn + d_ff)",
         "",
