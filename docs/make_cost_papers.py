@@ -142,10 +142,10 @@ recomputed, the FLOPs of layers count four times and those of logits three times
 
 ## Korthikanti et al., arXiv:2205.05198: s·b·h·(34 + 5·a·s/h) bytes of activations per layer
 
-This is the number of bytes that autograd saves per layer in 16-bit dtypes, with eager attention and a feed-forward
-width of 4·h. GPT-2 has `activation_function=gelu` here; its default gelu_new saves 24·s·b·h more. The paper omits
-the float32 statistics of two LayerNorms. OPT has a ReLU, whose output is the input of the next layer, no
-attention dropout, and a softmax in float32:
+This is the number of bytes that autograd saves per layer in 16-bit dtypes, with eager attention and a
+feed-forward width of 4·h. GPT-2 has `activation_function=gelu` here; its default gelu_new saves 24·s·b·h
+more. The paper omits the float32 statistics of two LayerNorms. OPT has a ReLU, whose output is the input of
+the next layer, no attention dropout, and a softmax in float32:
 
 | class | per layer | difference from the paper |
 | --- | --- | --- |
