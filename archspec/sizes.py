@@ -10,6 +10,7 @@ from archspec.errors import ArchspecError
 _THOUSANDS = {letter: 1000**power for power, letter in enumerate("kmgtp", 1)}
 _BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("kmgtp", 1)}
 _UNITS = {"": 1, **_THOUSANDS, **_BINARY}
+_MOST_BYTES = 2**62
 _LONGEST = 64  # characters; longer texts are not sizes
 _SIZE = re.compile(
     r"(?P<number>[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?) ?"
@@ -26,6 +27,8 @@ def bytes_of(given: str | int) -> int:
     found = number_of(str(given), of_bytes=True)
     if not found:
         raise ArchspecError(f"{given} is not a number of bytes", help="write 80GiB or 24e9")
+    if found > _MOST_BYTES:
+        raise ArchspecError(f"{given} is too large for a memory budget", help="write 80GiB or 24e9")
     return found
 
 

@@ -40,7 +40,7 @@ def formula(args: Values) -> int:  # noqa: PLR0912 - one for each arrangement
     layout, form = _layout(args), _chosen_formula(args)
     symbol = next(option for option in command_options("formula") if option.name == "symbol")
     symbols = pairs(symbol, args.symbol)
-    own = own_glyphs(args.notation, symbols)
+    own = own_glyphs({**form.symbols, **form.config_values}, args.notation, symbols)
     left = None
     if args.leading is not None:
         left = form.leading_terms(*(name.strip() for name in args.leading.split(",") if name.strip()))
@@ -123,11 +123,11 @@ def _explain(
     table("symbol|field|>value|meaning", rows)
     notes = [f"{name} is the {text}" for name, text in formula.definitions.items()]
     if left is not None:
-        notes.append(f"growing: {', '.join(left.growing) or 'no field'}")
+        notes.append(f"dominant terms as these fields grow: {', '.join(left.growing) or 'none'}")
         notes.append(_dropped_terms(formula, left, format, own))
     if formula.assumptions:
-        notes.append(f"it holds for {'; '.join(formula.assumptions)}")
-    notes += [f"{name} does not enter the count" for name in formula.unused_fields]
+        notes.append(f"the formula is valid for {'; '.join(formula.assumptions)}")
+    notes += [f"{name} does not affect the result" for name in formula.unused_fields]
     if notes:
         print()
     for note in notes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from archspec.cli.command_line import Values, combination_error
+from archspec.cli.command_line import Values, combination_error, require
 from archspec.cli.run import arguments, print_json
 from archspec.cli.verbs import check_samples
 from archspec.errors import ArchspecError
@@ -22,12 +22,12 @@ def verify(args: Values) -> int:
     from archspec.verifying.pool import available_cores
 
     _check_options(args)
-    args.jobs = args.jobs if args.jobs > 0 else available_cores()
+    args.jobs = args.jobs or available_cores()
     if args.costs:
         from archspec.cli.verify_costs import verify_costs
 
         return verify_costs(args)
-    if args.coverage or args.check:
+    if args.coverage:
         return _update_coverage(args)
     found = _verify(args)
     if args.json:
@@ -49,6 +49,9 @@ def _check_options(args: Values) -> None:
             message = f"--{option} is for the tensors of specs"
             raise ArchspecError(message, help="leave out --costs, --coverage and --check")
     check_samples(args)
+    require(args, "check", "--coverage or --costs", args.coverage or args.costs)
+    if "jobs" in args.given and args.jobs < 1:
+        raise ArchspecError(f"--jobs must be at least 1, not {args.jobs}", help="pass --jobs 1 or more")
 
 
 def _verify(args: Values) -> Verification:
@@ -74,8 +77,8 @@ def _update_coverage(args: Values) -> int:
 
     if args.check:
         problems = coverage.stale_lines()
-        for problem in problems:
-            print(problem)
+        for line in problems or ["fresh"]:
+            print(line)
         return 1 if problems else 0
     with progress("verifying") as shown:
         wrong = coverage.update(

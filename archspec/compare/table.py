@@ -11,8 +11,10 @@ from archspec.arguments import check_arguments_of
 from archspec.compare.columns import DEFAULT, IN_BYTES, OF_CALL, Calls, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
 from archspec.costs.excess import notes_of
+from archspec.costs.forward import check_length
 from archspec.costs.lengths import USUAL_TOKENS
 from archspec.errors import ArchspecError, Problem, to_printable
+from archspec.formats.dtypes import dtype_bytes
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Record, Report, fact
 from archspec.render.notation import escape
@@ -153,6 +155,10 @@ V: vocabulary size
     calls = Calls(lengths_in(locals()), dtype)
     if isinstance(models, str | os.PathLike | range) or not isinstance(models, Sequence) or not models:
         raise ArchspecError("there are no models to compare", help='give a list: ["gpt2", "llama"]')
+    for name, length in calls.lengths.items():
+        check_length(name, length)
+    if dtype is not None:
+        dtype_bytes(dtype)
     loaded = _load_models(models, specs)
     named = columns.split(",") if isinstance(columns, str) else columns
     chosen = columns_of([name.strip() for name in named or DEFAULT], [one for _, one in loaded], calls)

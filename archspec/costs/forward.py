@@ -13,7 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
 from archspec.errors import ArchspecError
-from archspec.formats.dtypes import dtype_bytes
+from archspec.formats.dtypes import element_bytes
 from archspec.language.values import value_of
 from archspec.tables.axes import AXES
 from archspec.tree.node import Node
@@ -26,6 +26,7 @@ HELD = {  # further numbers, and the reference of their validation
 }
 COUNT_HELP = "parameter counts still work: archspec count"
 _PAGE = 16  # tokens: a serving engine reserves whole pages
+_TOO_LONG = 2**62  # sizes of tensors have 64 bits
 
 
 class CacheTensor(NamedTuple):
@@ -70,9 +71,7 @@ class Forward:
         given = {name: axis.default for name, axis in AXES.items()}
         given |= dict(zip(AXES, lengths, strict=False)) | named
         for name, value in given.items():
-            least = AXES[name].minimum if name in AXES else 0
-            if value is not None and (type(value_of(value)) is not int or value < least):
-                raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
+            check_length(name, value)
         call = Call(**{name: value for name, value in given.items() if value is not None})
         if given["new_encoder_tokens"] is None:
             call = call._replace(new_encoder_tokens=call.default_new_encoder_tokens)
@@ -95,6 +94,12 @@ class Forward:
             why = "returns a KV cache, but its forward does not take one"
             why = why if returned else "does not return a KV cache"
             raise ArchspecError(f"{name} {why}", help="leave out past: give all tokens at once")
+
+    def check_cache(self) -> None:
+        """Errors: :class:`ArchspecError` for a class that does not return a KV cache."""
+        if not kept_tensors(self.tree, EXACT):
+            message = f"{self.architecture} does not return a KV cache"
+            raise ArchspecError(message, help="choose a decoder, or another quantity")
 
     @cached_property
     def flops(self) -> int:
@@ -191,7 +196,19 @@ class Forward:
         full length, too.
         """
         kept = self.allocated_tensors(allocation)
-        return sum(tensor.numel * dtype_bytes(tensor.dtype or dtype) for tensor in kept)
+        return sum(tensor.numel * element_bytes(tensor.dtype or dtype) for tensor in kept)
+
+
+def check_length(name: str, value: int | None) -> None:
+    """Errors: :class:`ArchspecError` for a length of a call that is not an integer, or is out of range."""
+    least = AXES[name].minimum if name in AXES else 0
+    if value is None or (type(value_of(value)) is int and least <= value < _TOO_LONG):
+        return
+    flag = f"--{name.replace('_', '-')}"
+    if type(value) is int and value >= least:
+        raise ArchspecError(f"{flag} {value} is too large", help=f"pass a smaller {flag}")
+    message = f"{flag} must be an integer of at least {least}, not {value!r}"
+    raise ArchspecError(message, help=f"pass {flag} {max(1, least)} or more")
 
 
 def check_supported(scope: Scope, architecture: str, training: bool = False) -> None:
@@ -218,9 +235,9 @@ def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | N
     if encoder_tokens and not built.attends:
         message = f"encoder_tokens has no effect: {architecture} does not attend to an encoder"
         raise ArchspecError(message, help="leave out encoder_tokens")
-    if encoder_tokens is None and built.encodes:
-        message = f"{architecture} needs the sequence length of its encoder"
-        raise ArchspecError(message, help="give the encoder's sequence length as encoder_tokens")
+    if built.encodes and not encoder_tokens:
+        message = f"{architecture} is an encoder-decoder: it needs an encoder sequence length of at least 1"
+        raise ArchspecError(message, help="pass --encoder-tokens, e.g. --encoder-tokens 512")
 
 
 def whole_pages(call: Call) -> Call:

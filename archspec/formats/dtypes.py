@@ -18,6 +18,7 @@ with open(os.path.join(folder(), WEIGHT_FORMATS), encoding="utf-8") as _file:
 _DTYPES = TABLE["dtypes"]
 DTYPE_BYTES: dict[str, int] = {name: row["bytes"] for name, row in _DTYPES.items()}
 WEIGHT_DTYPES = tuple(name for name, size in DTYPE_BYTES.items() if size > 1 and "int" not in name)
+_FIXED_BYTES = {"int64": 8}  # only tensors of a fixed dtype have these, such as counters in a cache
 _SHORT = {row["short"]: name for name, row in _DTYPES.items() if "short" in row}
 _SPELLINGS = {
     alias: name for name, row in _DTYPES.items() for alias in (name, *row.get("aliases", ()))
@@ -50,6 +51,15 @@ def dtype_bytes(name: str) -> int:
         message = f"{name} is not a dtype; choose one of: {', '.join([*DTYPE_BYTES, *_SHORT])}"
         raise ArchspecError(message, help="memory and cache accept quantized formats as --weights")
     return size
+
+
+def element_bytes(name: str) -> int:
+    """Return :func:`dtype_bytes`, also for the dtypes that only tensors of a fixed dtype have.
+
+    >>> element_bytes("int64"), element_bytes("bf16")
+    (8, 2)
+    """
+    return _FIXED_BYTES.get(name) or dtype_bytes(name)
 
 
 def stated_dtype(raw: Mapping[str, Any]) -> str | None:

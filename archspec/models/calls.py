@@ -12,8 +12,7 @@ from archspec.costs.excess import notes_of
 from archspec.costs.forward import CacheTensor, Forward, kept_tensors, whole_pages
 from archspec.costs.lengths import positions
 from archspec.costs.records import ALLOCATIONS, PAGES, Call, axes_of
-from archspec.errors import ArchspecError
-from archspec.formats.dtypes import dtype_bytes
+from archspec.formats.dtypes import element_bytes
 from archspec.language.values import value_of
 from archspec.models.report import CallReport, Record, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
@@ -137,7 +136,7 @@ class CacheSizes:
         for one in ALLOCATIONS:
             terms = (kept for _, kept in kept_tensors(tree, one))
             found[one] = sum(
-                prod(kept.shape) * kept.times * dtype_bytes(kept.dtype or self.dtype) for kept in terms
+                prod(kept.shape) * kept.times * element_bytes(kept.dtype or self.dtype) for kept in terms
             )
         return found
 
@@ -204,8 +203,7 @@ class Cache(CallReport):
     def __init__(
         self, call: Forward, dtype: str, notes: list[str], budget: int | None = None, weights: int = 0
     ) -> None:
-        if not call.cache:
-            raise ArchspecError(f"{call.architecture} does not return a KV cache")
+        call.check_cache()
         super().__init__(call)
         self.dtype, self.notes, self.budget_bytes, self.weights_bytes = dtype, notes, budget, weights
         self._most = positions(call.scope, "tokens")

@@ -90,9 +90,16 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
     lengths = usual_lengths(model.scope, model.architecture) | lengths
     if quantity == "activation_bytes":
         from archspec.costs.activations import validated_activations
+        from archspec.costs.builder import cost_facts
+        from archspec.costs.forward import check_encoder
 
-        return validated_activations(model.scope, model.architecture, **lengths).step
+        scope, architecture = model.scope, model.architecture
+        step = validated_activations(scope, architecture, **lengths).step
+        check_encoder(cost_facts(scope, architecture, step.call), architecture, step.encoder_tokens)
+        return step
     found: Forward = model.forward(**lengths)
+    if quantity == "cache_elements":
+        found.check_cache()
     if quantity == "training_flops":
         found.check_trained()
     if quantity == "masked_flops":

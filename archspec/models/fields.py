@@ -150,15 +150,13 @@ class Sensitivity(Record):
 
     field: str = fact("the field, of a sub-config by its path")
     value: int | float = fact("its value in the config", least=None)
-    step: int | None = fact(
-        "the exact change for an increase of `by`; null if no increase up to 128 is valid", least=None
-    )
-    by: int | None = fact("the smallest valid increase of the field")
+    step: int | None = fact("the smallest valid increase of the field; null if none up to 128 is valid")
+    change: int | None = fact("the exact change of the quantity for an increase of `step`", least=None)
     derivative: float | None = fact(
-        "the partial derivative of the formula, roundings ignored; null for a field without a symbol",
+        "the partial derivative of the formula without rounding; null for a field without a symbol",
         least=None,
     )
-    elasticity: float | None = fact("the percent that one percent more adds", least=None)
+    elasticity: float | None = fact("the change in percent if the field grows by 1%", least=None)
 
 
 class Sensitivities(OfModel, Report):
@@ -180,13 +178,13 @@ class Sensitivities(OfModel, Report):
         "the value at the config; in bytes with --dtype", lambda self: self.formula.evaluate(), least=None
     )
     fields: list[Sensitivity] = fact(
-        "every field that enters, the most elastic first", lambda self: self._sensitivities()
+        "every field that affects the quantity, the most elastic first", lambda self: self._sensitivities()
     )
     branch: list[str] = fact(
-        "the conditions under which the derivatives hold", lambda self: self.formula.assumptions
+        "the conditions under which the derivatives are valid", lambda self: self.formula.assumptions
     )
     unused: tuple[str, ...] = fact(
-        "numeric fields that do not enter the formula",
+        "numeric fields that do not affect the result",
         lambda self: self.formula.unused_fields,
         kind="list[str]",
     )
@@ -205,17 +203,17 @@ class Sensitivities(OfModel, Report):
         indirect = {prefix + name for name in {*formula.absent} - {*self.unused}} | {*formula.pinned}
         for name in [*symbols, *sorted(indirect - {*formula.definitions})]:
             value = formula.symbols.get(name, value_at(formula.scope, name))
-            by, step = self._step(name, value, base)
+            step, change = self._step(name, value, base)
             derivative = slope.get(name)
             elastic = None if derivative is None else derivative * float(value) / base if base else 0.0
-            found.append(Sensitivity(name, value, step, by, derivative, elastic))
+            found.append(Sensitivity(name, value, step, change, derivative, elastic))
         return sorted(found, key=lambda row: -abs(row.elasticity or 0.0))
 
     def _step(self, name: str, value: int | float, base: int) -> tuple[int | None, int | None]:
-        """Return the smallest increase of a field that can be built, and the exact change of the count."""
-        for by in range(1, MAX_STEP + 1):
+        """Return the smallest valid increase of a field, and the exact change of the count."""
+        for step in range(1, MAX_STEP + 1):
             with suppress(ArchspecError):
-                return by, self._count({name: value + by}) - base
+                return step, self._count({name: value + step}) - base
         return None, None
 
     def blocks(self) -> Iterator[Block]:
@@ -224,19 +222,19 @@ class Sensitivities(OfModel, Report):
         head = "field|>value|>step|>change|>partial derivative|>elasticity"
         yield from ("", Table(head, [*map(_row, self.fields)]), "")
         notes = [
-            "change is counted like `archspec count --set`; step is the smallest increase that can be built",
-            "derivatives and elasticities are partial: all other symbols stay fixed, and roundings are "
-            "ignored",
+            "change is exact, as with `archspec count --set`; step is the smallest valid increase",
+            "derivatives and elasticities are partial: other fields stay fixed, and rounding is ignored",
         ]
         if self.branch:
-            notes.append(f"they hold in the branch with {'; '.join(self.branch)}")
+            notes.append(f"they are valid for {'; '.join(self.branch)}")
         for row in self.fields:
-            notes += [f"{row.field}: no increase up to {MAX_STEP} can be built"] if row.by is None else []
-        yield from note_lines([*notes, *(f"{name} does not enter the count" for name in self.unused)])
+            notes += [f"{row.field}: no increase up to {MAX_STEP} is valid"] if row.step is None else []
+        yield from note_lines([*notes, *(f"{name} does not affect the result" for name in self.unused)])
 
 
 def _row(one: Sensitivity) -> tuple[str, ...]:
-    step, change = ("-", "-") if one.by is None or one.step is None else (f"+{one.by}", f"{one.step:+,}")
+    found = one.step is not None and one.change is not None
+    step, change = (f"+{one.step}", f"{one.change:+,}") if found else ("-", "-")
     slope = "-" if one.derivative is None else f"{one.derivative:,.6g}"
     elasticity = "-" if one.elasticity is None else f"{one.elasticity:.4f}"
     return one.field, str(one.value), step, change, slope, elasticity

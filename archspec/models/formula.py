@@ -19,7 +19,7 @@ from archspec.render.arrangements import arrange, collect_powers
 from archspec.render.assumptions import cases_of_flags, parse_assumptions
 from archspec.render.conditions import identifier, prepare
 from archspec.render.formats import condition_note, format_formula, parts_table, to_latex
-from archspec.render.notation import own_glyphs
+from archspec.render.notation import Glyph, own_glyphs
 from archspec.render.tex.document import Layout
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.fields import exact_number
@@ -227,12 +227,15 @@ class Formula(ClosedForm):
         """
         if format not in FORMATS:
             raise FormulaError(f"unknown formula format {format!r}", help=f"choose {', '.join(FORMATS)}")
-        return format_formula(self, format, own_glyphs(notation, symbol)) + condition_note(self, format)
+        return format_formula(self, format, self._own_glyphs(notation, symbol)) + condition_note(self, format)
 
     @check_arguments
     def as_json(self, notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return plain data, as `archspec formula --json` prints it: every format and all conditions."""
-        return formula_json(self, own_glyphs(notation, symbol))
+        return formula_json(self, self._own_glyphs(notation, symbol))
+
+    def _own_glyphs(self, notation: str | None, symbol: Mapping[str, str] | None) -> dict[str, Glyph]:
+        return own_glyphs({**self.symbols, **self.config_values}, notation, symbol)
 
     def __str__(self) -> str:
         return self.text()

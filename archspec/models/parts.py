@@ -243,9 +243,9 @@ class WrittenFormula(OfFormula):
         "conditions of the formula, as Python expressions over the inputs", lambda one: one.checks
     )
     definitions: dict[str, str] = fact("the meaning of symbols without a field")
-    flags: dict[str, Any] = fact("flags that the config decides: booleans, strings, nulls, lengths of lists")
+    flags: dict[str, Any] = fact("conditions fixed by the config: booleans, strings, nulls, lengths of lists")
     assumptions: list[str] = fact("conditions of the formula, in words")
-    unused: list[str] = fact("numeric fields that do not enter the formula", lambda form: form.unused_fields)
+    unused: list[str] = fact("numeric fields that do not affect the result", lambda form: form.unused_fields)
     leading: LeadingTerms = fact("the dominant terms; with --leading only", lambda one: None, optional=True)
     parts: list[FormulaPart] = fact("the parts that --by, --collect or --leading choose", least=1)
 
@@ -269,7 +269,7 @@ class Piecewise(OfFormula):
     """a closed form in cases"""
 
     cases: list[Case] = fact(
-        "one case per combination of the boolean fields that matter",
+        "one case per combination of the boolean fields that affect the result",
         lambda formula: formula.cases(),
         least=1,
     )

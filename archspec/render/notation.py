@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from archspec.errors import ArchspecError, FormulaError, SpecError, to_printable
+from archspec.errors import ArchspecError, FormulaError, SpecError, did_you_mean, to_printable
 from archspec.language.yaml_reader import Mapping as YamlMapping
 from archspec.language.yaml_reader import Scalar, Sequence, parse
 from archspec.specs.files import NOTATION
@@ -27,6 +27,7 @@ _ESCAPES = {
     "×": r"$\times$",
 }
 _HELP = "one line a symbol: V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
+_LATEX_HELP = r"balance its braces, and write \$, \%, \# and \&"
 # What a field is in a model -> whether it grows when a model is made larger. A linked width is a width of
 # another part, equal to the model width at the interface. After a layer period the kinds of layers repeat.
 ROLES = {
@@ -82,15 +83,36 @@ def symbol_places() -> dict[str, tuple[int, int]]:
     return {field: (rank, entry.order) for rank, entry in ranked for field in entry.fields}
 
 
-def own_glyphs(notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Glyph]:
-    """Return the symbols of a notation file, overridden by the LaTeX of ``symbol`` for some fields."""
-    own = _glyphs(entries(notation)) if notation else {}
+def own_glyphs(
+    names: Iterable[str], notation: str | None = None, symbol: Mapping[str, str] | None = None
+) -> dict[str, Glyph]:
+    """Return the symbols of a notation file, overridden by the LaTeX of ``symbol`` for some fields.
+
+    ``names`` are those of the formula. Errors: :class:`FormulaError` for another field, and invalid LaTeX.
+    """
+    own, known = _glyphs(entries(notation)) if notation else {}, sorted({*map(field_of, names)})
     for field, latex in (symbol or {}).items():
+        if field not in known:
+            help_ = did_you_mean(field, known) or f"choose from: {', '.join(known)}"
+            raise FormulaError(f"--symbol: {field} is not a field of the formula", help=help_)
         if not latex:
             raise FormulaError(f"--symbol {field}= lacks a symbol", help="write it in LaTeX")
+        if not _is_latex(latex):
+            message = f"--symbol {field}: {latex} is not valid LaTeX in a formula"
+            raise FormulaError(message, help=_LATEX_HELP)
         letters = "".join(c for c in latex if c.isalnum() or c == "_")
         own[field] = Glyph(letters or field, latex, "")
     return own
+
+
+def _is_latex(text: str) -> bool:
+    """Return True if the braces of LaTeX are balanced and no character ends the formula or the line."""
+    bare, depth = re.sub(r"\\.", "", text), 0
+    for letter in bare:
+        depth += {"{": 1, "}": -1}.get(letter, 0)
+        if depth < 0 or letter in "$%#&\\":
+            return False
+    return depth == 0
 
 
 def entries(path: str) -> tuple[Entry, ...]:
@@ -115,6 +137,9 @@ def entries(path: str) -> tuple[Entry, ...]:
             raise SpecError(f"unknown role {role!r}", parts["role"].place, help=f"choose {', '.join(ROLES)}")
         if not (isinstance(fields, Sequence) and _IDENTIFIER.match(text)) or (latex is None and not role):
             raise SpecError(f"{text} needs a symbol and fields", root.keys[text], help=_HELP)
+        if latex is not None and not _is_latex(latex):
+            message = f"{text}: {latex} is not valid LaTeX in a formula"
+            raise SpecError(message, parts["latex"].place, help=_LATEX_HELP)
         glyph = None if latex is None else Glyph(text, latex, texts.get("meaning", ""))
         names = tuple(field.text for field in fields.items if isinstance(field, Scalar))
         found.append(Entry(glyph, names, 0 if texts.get("order") == "0" else 1, role))

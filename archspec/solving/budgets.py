@@ -15,7 +15,7 @@ from archspec.models.model import Model
 from archspec.sizes import number_of
 from archspec.solving.laws import Optimum, find_optimum
 from archspec.sweeping.axes import MAX_VALUE
-from archspec.sweeping.subject import expression
+from archspec.sweeping.columns import expression
 from archspec.tables.quantities import BUDGETS, QUANTITIES
 
 # The parameters of :func:`archspec.solve` that are budgets, or belong to one.
@@ -224,6 +224,8 @@ def ratio_condition(text: str, given: Any) -> str:
         least, most = (Fraction(end.strip()) if end.strip() else None for end in (low, high if dots else low))
     except (ValueError, ZeroDivisionError):
         _refuse(span, "is not a number or a range of numbers", "write a/b=low..high")
+    if least is not None and most is not None and least > most:
+        _refuse(span, "is not a range", f"write the smaller number first: {high.strip()}..{low.strip()}")
     found = [f"{below} > 0"]
     if least is not None:
         found.append(f"{least.numerator} * ({below}) <= {least.denominator} * ({above})")

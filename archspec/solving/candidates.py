@@ -42,6 +42,11 @@ class Request(NamedTuple):
         return Scope(self.library.load(chosen.model_type), chosen.config.raw, chosen.config.origin)
 
     @property
+    def chosen_architecture(self) -> str:
+        """The class that is counted."""
+        return choose(self.config, self.architecture, self.library).architecture
+
+    @property
     def fixed_values(self) -> dict[str, Any]:
         """The fields that are given one value."""
         return {one.name: one.values[0] for one in self.given if len(one.values) == 1}
@@ -53,8 +58,10 @@ class Request(NamedTuple):
         where: Mapping[str, str] | None = None,
     ) -> Subject:
         """The grid of configs with fields at the values of axes."""
-        ties, lengths, specs = self.ties, self.lengths, self.library
-        return Subject(self.config, axes, self.architecture, ties, columns, where, self.dtype, lengths, specs)
+        options = self.ties, columns, where, self.dtype, self.lengths, self.library
+        found = Subject(self.config, axes, self.architecture, *options)
+        found.costs = found.costs._replace(needs_cache=False)  # memory is also that of encoders
+        return found
 
     def size(self, quantity: str) -> Callable[[Mapping[str, int]], int | None]:
         """A function from values of fields to a quantity, None for an invalid config."""

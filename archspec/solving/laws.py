@@ -38,7 +38,7 @@ def find_optimum(compute: float, law: str) -> Optimum:
     (67000000000, 1433000000000)
     """
     if not 0 < compute < MAX_COMPUTE:
-        raise ArchspecError(f"{compute:g} FLOPs are not a compute budget", help="write 1e21")
+        raise ArchspecError(f"{compute:g} FLOPs is not a compute budget", help="pass --compute 1e21")
     if (found := laws().get(law)) is None:
         help_ = did_you_mean(law, laws()) or f"choose {', '.join(laws())}"
         raise ArchspecError(f"unknown scaling law {law!r}", help=help_)
@@ -49,7 +49,11 @@ def find_optimum(compute: float, law: str) -> Optimum:
         alpha, beta = found["alpha"], found["beta"]
         ratio = (alpha * found["A"] / (beta * found["B"])) ** (1 / (alpha + beta))
         params = float(ratio * (compute / 6) ** (beta / (alpha + beta)))
-    return Optimum(law, found["source"], found["counts"], compute, round(params), round(compute / 6 / params))
+    tokens = compute / 6 / params
+    if min(params, tokens) < 1:
+        message = f"{compute:g} FLOPs is too small: {law} predicts less than one parameter or token"
+        raise ArchspecError(message, help="pass a larger compute budget, e.g. --compute 1e21")
+    return Optimum(law, found["source"], found["counts"], compute, round(params), round(tokens))
 
 
 @cache

@@ -10,7 +10,10 @@ from archspec.arguments import check_arguments_of, describe_value
 from archspec.configs.choice import source_of
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
+from archspec.costs.builder import cost_facts
 from archspec.costs.excess import notes_of
+from archspec.costs.forward import check_supported
+from archspec.costs.records import Call
 from archspec.errors import Problem, SweepError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.stated import assumed_note, check_unquantized
@@ -96,6 +99,8 @@ def solve(  # noqa: PLR0913 - the options of the verb
     request = Request(read_config(source), architecture, axes_of(set), dict(tie or {}), dtype, {}, library)
     plan = plan_of(budgets, request.scope)
     request = request._replace(lengths=plan.lengths)
+    if plan.has(TRAINING, MEMORY):
+        _check_costs(request)
     if dtype is None and plan.has("bytes", MEMORY):
         check_unquantized(request.config, "solve")
     if not 1 <= top <= 1_000:
@@ -107,6 +112,15 @@ def solve(  # noqa: PLR0913 - the options of the verb
     conditions = {f"{text} in {given}": ratio_condition(text, given) for text, given in (ratio or {}).items()}
     conditions |= {text: text for text in ([where] if isinstance(where, str) else where or ())}
     return _Solver(request, plan, names, multiple or {}, conditions, bool(near)).solutions(near, limit, top)
+
+
+def _check_costs(request: Request) -> None:
+    """Errors: :class:`ArchspecError` for a class without costs, and for one with an encoder length."""
+    scope, architecture = request.scope, request.chosen_architecture
+    check_supported(scope, architecture)
+    if cost_facts(scope, architecture, Call(**request.lengths)).encodes:
+        message = f"--memory and --flops are not supported for encoder-decoders such as {architecture}"
+        raise SweepError(message, help="pass --params or --bytes")
 
 
 def _parse_percent(name: str, given: float | None, default: Fraction | None) -> Fraction | None:

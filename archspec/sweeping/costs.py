@@ -13,7 +13,7 @@ from archspec.costs.forward import Forward
 from archspec.costs.lengths import USUAL_TOKENS, forward_of
 from archspec.costs.records import counted_children, own_terms, routed_of, routed_share
 from archspec.errors import SweepError
-from archspec.formats.dtypes import dtype_bytes
+from archspec.formats.dtypes import dtype_bytes, element_bytes
 from archspec.language.expression import Expression
 from archspec.models.model import Model
 from archspec.symbolic.counts import Loops
@@ -29,11 +29,13 @@ BYTES = {"bytes", "cache_bytes"}  # the columns that depend on the dtype
 class CallCosts(NamedTuple):
     """The cost columns ``names`` that are asked for, and the ``lengths`` of the call that were given.
 
-    Other lengths are resolved for each config, by the rule of :meth:`archspec.Model.forward`.
+    Other lengths are resolved for each config, by the rule of :meth:`archspec.Model.forward`. With
+    ``needs_cache`` a class without a KV cache has no cache columns; otherwise they are 0.
     """
 
     names: frozenset[str]
     lengths: dict[str, int]
+    needs_cache: bool = True
 
     def call(self, scope: Scope, architecture: str) -> Forward:
         """Return the call of one config. Errors: :class:`ArchspecError` for columns that it does not have."""
@@ -42,6 +44,8 @@ class CallCosts(NamedTuple):
             call.check_held("masked")
         if "training_flops" in self.names:
             call.check_trained()
+        if self.needs_cache and self.names & {"cache_elements", "cache_bytes"}:
+            call.check_cache()
         return call
 
     def exact_values(self, model: Model, dtype: str) -> dict[str, int]:
@@ -107,7 +111,7 @@ def _total(node: Node, column: str, element: int) -> Any:
     if column == "cache_bytes":
         name, found = "cache_elements", 0
         for kept in node.cache or ():
-            size = dtype_bytes(kept.dtype) if kept.dtype else element
+            size = element_bytes(kept.dtype) if kept.dtype else element
             found += prod(kept.shape) * kept.times * size
     else:
         name, found = column, sum(prod(sizes) for _, sizes in own_terms(column, node))

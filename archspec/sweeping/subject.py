@@ -6,7 +6,6 @@ record their expressions finds it, and its closed forms must equal the exact cou
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -18,15 +17,14 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, ConfigError, Place, Source, SweepError, did_you_mean
+from archspec.errors import ArchspecError, ConfigError, SweepError
 from archspec.formats.dtypes import dtype_bytes, dtype_of, known_bytes
-from archspec.language.evaluator import MAX_WORK, Evaluator
-from archspec.language.expression import EvaluationError, Expression, Locals, parse
+from archspec.language.evaluator import MAX_WORK
 from archspec.language.values import value_of
-from archspec.language.yaml_reader import Scalar
 from archspec.models.model import Model, load
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
+from archspec.sweeping.columns import Columns, expression, order_ties
 from archspec.sweeping.costs import TOKENS, CallCosts, names_in
 from archspec.symbolic.expressions import Condition, TooLarge
 from archspec.symbolic.path_conditions import Number, Path, fix_value
@@ -63,48 +61,6 @@ class Region(NamedTuple):
             return all(condition.is_met(space.atoms, known) for condition in self.conditions)
         except ArithmeticError:  # a quotient that an earlier condition guards
             return False
-
-
-def expression(text: str, name: str) -> Expression:
-    """Parse an expression that a user typed. Errors: :class:`SpecError`, with a caret."""
-    if not text.strip():
-        raise SweepError(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0")
-    return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
-
-
-class Columns(Evaluator):
-    """Evaluates columns and conditions, whose names are quantities and fields of the config."""
-
-    def __init__(self, scope: Scope, quantities: Mapping[str, Any]) -> None:
-        self.scope, self.quantities, self.domain = scope, quantities, scope.domain
-
-    def read(self, wanted: Expression) -> Any:
-        """Return the value of an expression. Errors: :class:`SweepError`, with a caret."""
-        try:
-            return self.evaluate(wanted)
-        except EvaluationError as error:
-            raise SweepError(error.problem()) from None
-
-    def name(self, name: str, node: ast.Name) -> Any:
-        if name in self.quantities:
-            return self.quantities[name]
-        if self.scope.has(name):
-            return self.scope.name(name, node)
-        if name in self.scope.raw:
-            return self.scope.raw[name]  # no count depends on it
-        known = [*self.quantities, *self.scope.spec.fields, *self.scope.spec.attribute_map]
-        self.fail(f"{name} is neither a quantity nor a field", node, did_you_mean(name, known))
-
-    def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
-        if not isinstance(value, Scope):
-            return super().attribute(value, name, node)
-        if not value.has(name):
-            missing = f"{value.spec.model_type} has no field {name}"
-            self.fail(missing, node, did_you_mean(name, value.spec.fields))
-        return value.name(name, ast.Name(name))
-
-    def call(self, name: str, node: ast.Call, local: Locals) -> Any:
-        return self.scope.call(name, node, local) if name == "given" else super().call(name, node, local)
 
 
 class Subject:
@@ -150,6 +106,7 @@ class Subject:
         chosen = choose(read_config(found), architecture, self.library)
         self.model_type, self.architecture, self.config, _ = chosen
         self.spec = self.library.load(self.model_type)
+        self.ties = order_ties(self.ties, Scope(self.spec, *self.config, demanding=False))
         settings = self.with_ties({axis.name: axis.values[0] for axis in self.axes})
         first = self.make_config(settings)
         try:

@@ -161,21 +161,23 @@ class ClosedForm:
         """Return the formula times the bytes of one element.
 
         Errors: :class:`ArchspecError` for an unknown dtype, :class:`FormulaError` for a cache with tensors of
-        other dtypes, and for activations, which are bytes.
+        other dtypes, for activations, which are bytes, and for FLOPs, which have no dtype.
 
         >>> import archspec
         >>> archspec.formula("GPT2Model").in_bytes("bfloat16").evaluate()
         248879616
         """
         if isinstance(self.call, Step):
-            raise FormulaError("activations are in bytes", help="give the dtype to the training step")
+            message = "activation_bytes is already in bytes, at the dtype of the training step"
+            raise FormulaError(message, help="leave out --dtype")
+        if FORMULAS[self.quantity].unit == "FLOPs":
+            raise FormulaError(f"--dtype has no effect on {self.quantity}", help="leave out --dtype")
         is_cache = self.quantity == "cache_elements"
         kept = Forward(self.scope, self.architecture, *self.call).cache if is_cache and self.call else []
         if any(tensor.dtype for tensor in kept):
-            message = f"the cache of {self.architecture} has tensors of other dtypes"
-            raise FormulaError(
-                message, help="get its bytes at numbers: model.forward(...).cache_bytes(dtype)"
-            )
+            message = f"some tensors in the cache of {self.architecture} have a fixed dtype"
+            help_ = "leave out --dtype; archspec cache reports the bytes"
+            raise FormulaError(message, help=help_)
         return self.multiply(dtype_bytes(dtype), f"bytes of the {self.quantity} in {dtype}")
 
     @check_arguments

@@ -41,7 +41,9 @@ AXES: dict[str, Axis] = {
         "tokens that the call processes, per sequence", None, 1, "2048, or the model's maximum if smaller"
     ),
     "past": Axis("tokens in the KV cache before the call", 0, verbs=_WITH_PAST),
-    "encoder_tokens": Axis("encoder sequence length; required for an encoder-decoder"),
+    "encoder_tokens": Axis(
+        "encoder sequence length of an encoder-decoder", usual="required; 512 in formula and sensitivity"
+    ),
     "new_encoder_tokens": Axis(
         "encoder tokens that the call processes",
         None,

@@ -30,6 +30,7 @@ SCOPE = {
 _PRELOAD = ("torch", "archspec.verifying.costs.verify")
 _TIMEOUT = 600.0  # seconds
 _UNDESCRIBED = re.compile(r"(?P<line>\S+:\d+):\d+: .*undescribed is described.*\(in (?P<module>\w+)\.ops\)")
+_RAISED = re.compile(r"\w+(Error|Exception)\b")
 _LONGEST_GAP = 200  # characters
 _BATCH = 24  # model types between two writes of the file
 
@@ -153,7 +154,9 @@ def gap(outcome: CostOutcome) -> str:
     why = outcome.forward.unavailable.partition("\n")[0]
     if place := _UNDESCRIBED.match(why):
         return f"not described: {place['module']}'s products ({place['line']})"
-    return f"transformers' code does not run here, on shapes alone: {why}"[:_LONGEST_GAP]
+    if _RAISED.match(why):
+        return "its forward pass cannot run on torch's meta device"
+    return f"its forward pass was not validated: {why}"[:_LONGEST_GAP]
 
 
 def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
