@@ -8,7 +8,7 @@ from conftest import Command
 
 def test_values_and_notes(cli: Command) -> None:
     out = cli("formula BertModel").out
-    for text in ("note: num_attention_heads does not enter the count\n", "109,482,240"):
+    for text in ("note: num_attention_heads does not affect the result\n", "109,482,240"):
         assert text in out
     assert "add_cross_attention = False" in out
     found = cli("formula MixtralForCausalLM --quantity active_params --json").json
@@ -24,6 +24,11 @@ def test_values_and_notes(cli: Command) -> None:
         ("--symbol hidden_size", "= is missing"),
         ("--symbol hidden_size=", "lacks a symbol"),
         ("--symbol hidden_size=h --symbol hidden_size=g", "given twice"),
+        ("--symbol hidden_sizes=h", "did you mean hidden_size?"),
+        (r"--symbol hidden_size=\\frac{", r"\frac{ is not valid LaTeX"),
+        ("--symbol hidden_size=50%", "50% is not valid LaTeX"),
+        ("--quantity cache_elements", "BertModel does not return a KV cache"),
+        ("--quantity flops --dtype bf16", "--dtype has no effect on flops"),
         *((f"--width 48 {other}", "--width") for other in ("--format python", "--json", "--format text")),
         ("--width 48 --table markdown", "--width"),
     ],

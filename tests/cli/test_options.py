@@ -292,6 +292,8 @@ REFUSED = {  # line -> the option that is named
     "verify GPT2Model --formulas": "--formulas",
     "verify GPT2Model --output drafts": "--output",
     "verify GPT2Model --check": "--check",
+    "verify --check": "--check",
+    "verify GPT2Model --jobs 0": "--jobs",
     "verify GPT2Model --coverage": "--coverage",
     "verify --costs --check --samples 2": "--samples",
     "verify --coverage --changed": "--changed",

@@ -103,7 +103,7 @@ def test_the_closed_form_is_the_count(architecture: str, attention: str, checkpo
         assert found.evaluate(batch=batch, tokens=tokens) == expected
     narrow = archspec.load({**model.config.raw, "hidden_size": 512}, architecture)
     assert found.evaluate(hidden_size=512) == StepActivations(narrow.scope, architecture, step).bytes
-    with pytest.raises(archspec.ArchspecError, match="activations are in bytes"):
+    with pytest.raises(archspec.ArchspecError, match="activation_bytes is already in bytes"):
         ClosedForm.derive(model.scope, architecture, "activation_bytes", step).in_bytes("bfloat16")
 
 

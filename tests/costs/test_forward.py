@@ -92,14 +92,14 @@ def test_a_module_that_does_not_run_keeps_nothing(call: Call) -> None:
 
 @pytest.mark.parametrize("lengths", [(0, 1), (1, 0), (1, 1, -1), (True, 1), (1, 1.5)])
 def test_lengths_are_whole(call: Call, lengths: tuple[Any, ...]) -> None:
-    with pytest.raises(ArchspecError, match="is "):
+    with pytest.raises(ArchspecError, match="must be an integer of at least "):
         call("Toy:\n  proj: Linear(n, n)", *lengths)
 
 
 @pytest.mark.parametrize(
     ("name", "lengths", "message"),
     [
-        ("T5ForConditionalGeneration", {}, "needs the sequence length of its encoder"),
+        ("T5ForConditionalGeneration", {}, "needs an encoder sequence length"),
         ("LlamaForCausalLM", {"encoder_tokens": 3}, "does not attend to an encoder"),
         ("T5ForConditionalGeneration", {"encoder_tokens": 3, "new_encoder_tokens": 4}, "more encoder tokens"),
         ("ResNetModel", {}, "are not supported"),
@@ -148,8 +148,10 @@ def test_bytes_of_states_have_no_closed_form_in_one_dtype() -> None:
         scope = Scope(shipped_library().load(model_type), {"num_hidden_layers": 2})
         return ClosedForm.derive(scope, architecture, "cache_elements", Lengths(1, 4))
 
-    with pytest.raises(FormulaError, match="dtypes"):
+    with pytest.raises(FormulaError, match="have a fixed dtype"):
         elements("mamba2", "Mamba2Model").in_bytes("bfloat16")
+    with pytest.raises(FormulaError, match="--dtype has no effect on flops"):
+        archspec.load("LlamaModel").sensitivity("flops", dtype="bf16")
     plain = elements("llama", "LlamaModel")
     assert plain.in_bytes("bfloat16").evaluate() == 2 * plain.evaluate()
 

@@ -40,10 +40,10 @@ def check_steps(architecture: str) -> int:
     except ArchspecError:
         return 0  # the class has neither a default config nor a closed form
     for row in rows:
-        refused = range(1, MAX_STEP + 1 if row.by is None else row.by)
+        refused = range(1, MAX_STEP + 1 if row.step is None else row.step)
         assert not [by for by in refused[:3] if counted(architecture, {row.field: row.value + by})], row
-        there = None if row.by is None else counted(architecture, {row.field: row.value + row.by})
-        assert row.step == (None if there is None else there - model.params), row
+        there = None if row.step is None else counted(architecture, {row.field: row.value + row.step})
+        assert row.change == (None if there is None else there - model.params), row
     return len(rows)
 
 
@@ -136,20 +136,20 @@ def test_an_assumption_that_reads_a_default_that_it_changes_is_refused() -> None
 
 def test_steps_take_the_branch_of_the_count_or_the_next_size() -> None:
     rows = {row.field: row for row in archspec.load("MistralLarge4TextModel").sensitivity().fields}
-    assert (rows["num_hidden_layers"].step, rows["num_hidden_layers"].by) == (14_746_215_360, 1)
+    assert (rows["num_hidden_layers"].change, rows["num_hidden_layers"].step) == (14_746_215_360, 1)
     # the table includes a field without a symbol, whose number of dense layers is counted
-    assert rows["first_k_dense_replace"].derivative is None and rows["first_k_dense_replace"].step != 0
+    assert rows["first_k_dense_replace"].derivative is None and rows["first_k_dense_replace"].change != 0
     rows = {row.field: row for row in archspec.load("LlamaForCausalLM").sensitivity().fields}
     wider = archspec.load("LlamaForCausalLM", set={"hidden_size": 4096 + 64}).params
-    assert (rows["hidden_size"].by, rows["hidden_size"].step) == (64, wider - 6_738_415_616)
+    assert (rows["hidden_size"].step, rows["hidden_size"].change) == (64, wider - 6_738_415_616)
 
 
 def test_steps_of_costs_and_bytes_are_counted() -> None:
     model = archspec.load("GPT2LMHeadModel")
     rows = {row.field: row for row in model.sensitivity("flops", tokens=8).fields}
-    assert rows["tokens"].step == model.forward(tokens=9).flops - model.forward(tokens=8).flops
+    assert rows["tokens"].change == model.forward(tokens=9).flops - model.forward(tokens=8).flops
     rows = {row.field: row for row in model.sensitivity(dtype="bf16").fields}
-    assert rows["n_layer"].step == 2 * (model.with_fields(n_layer=13).params - model.params)
+    assert rows["n_layer"].change == 2 * (model.with_fields(n_layer=13).params - model.params)
 
 
 @pytest.mark.parametrize("architecture", ["T5ForConditionalGeneration", "BartForConditionalGeneration"])
@@ -161,12 +161,12 @@ def test_other_lengths_of_a_formula_are_those_of_a_call(architecture: str) -> No
     for lengths in changed:
         expected = model.flops(**{"tokens": 10, "encoder_tokens": 20, **lengths}).flops
         assert formula.with_fields(lengths).evaluate() == formula.evaluate(lengths) == expected
-    found = {row.field: row.step for row in formula.sensitivity().fields}
+    found = {row.field: row.change for row in formula.sensitivity().fields}
     for name, value in {"encoder_tokens": 21, "past": 1}.items():
         assert found[name] == formula.evaluate({name: value}) - formula.evaluate()
 
 
 def test_derivatives_are_labeled_as_partial_and_name_their_branch() -> None:
     text = archspec.load("OPTForCausalLM").sensitivity().text()
-    assert "partial derivative" in text and "all other symbols stay fixed" in text
-    assert "they hold in the branch with" in text and "not (word_embed_proj_dim != hidden_size)" in text
+    assert "partial derivative" in text and "other fields stay fixed" in text
+    assert "they are valid for " in text and "not (word_embed_proj_dim != hidden_size)" in text

@@ -78,6 +78,7 @@ def test_a_law_turns_compute_into_a_size(capsys: pytest.CaptureFixture[str]) -> 
         ({"flops": "10", "tokens": "26e9"}, "too few"),
         ({"flops": "1e38", "tokens": "1000"}, "too many"),
         ({"compute": "1e21", "law": "none"}, "unknown scaling law 'none'"),
+        ({"params": "1e9", "ratio": {"hidden_size/num_hidden_layers": "9..8"}}, "first: 8..9"),
         ({"buffers": "1e6"}, "no argument buffers\nhelp: choose from: active_params, architecture, batch, "),
         ({}, "no budget is given"),
     ],
@@ -91,6 +92,13 @@ def test_incomplete_budgets_are_refused(budgets: dict[str, Any], message: str) -
 def test_a_class_without_costs_has_no_budget_for_them() -> None:
     with pytest.raises(ArchspecError, match="are not supported"):
         solve("Wav2Vec2Model", "num_hidden_layers", flops="1e20", tokens="1e9")
+    with pytest.raises(ArchspecError, match="not supported for encoder-decoders such as T5Model"):
+        solve("t5", memory="80GiB")
+
+
+def test_memory_of_an_encoder_is_that_of_its_weights() -> None:
+    (found,) = solve("BertModel", "num_hidden_layers", memory="1GiB", top=1)
+    assert found.costs["memory"] == 4 * found.params
 
 
 def test_an_error_about_training_flops_counts_all_tokens() -> None:
@@ -174,7 +182,10 @@ def test_other_papers() -> None:
     assert petaflop_day[2:5] == ("non_embedding_params", 8.64e19, 1_300_000_000)
 
 
-@pytest.mark.parametrize(("compute", "law"), [(1e21, "chinchila"), (0, "kaplan"), (float("nan"), "kaplan")])
+@pytest.mark.parametrize(
+    ("compute", "law"),
+    [(1e21, "chinchila"), (0, "kaplan"), (float("nan"), "kaplan"), (1, "kaplan"), (1, "chinchilla")],
+)
 def test_unknown_laws_and_invalid_compute_are_refused(compute: float, law: str) -> None:
-    with pytest.raises(ArchspecError, match=r"did you mean chinchilla|are not a compute budget"):
+    with pytest.raises(ArchspecError, match=r"did you mean chinchilla|is not a compute budget|is too small"):
         find_optimum(compute, law)

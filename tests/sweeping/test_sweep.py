@@ -192,6 +192,16 @@ def test_a_grid_without_any_count_gives_the_first_reason(
         rows_of(config, fields)
 
 
+def test_the_order_of_ties_changes_nothing() -> None:
+    ties = {"intermediate_size": "4 * head_dim", "hidden_size": "64 * num_hidden_layers"}
+    reverse = dict(reversed(ties.items()))
+    rows = [list(archspec.sweep(LLAMA, "num_hidden_layers=2,4", tie=tie)) for tie in (ties, reverse)]
+    assert rows[0] == rows[1] and rows[0][0]["intermediate_size"] == 4 * (128 // 32)
+    circular = {"hidden_size": "intermediate_size", "n": "1", "intermediate_size": "hidden_size"}
+    with pytest.raises(SweepError, match="hidden_size and intermediate_size depend on each other"):
+        archspec.sweep(LLAMA, "num_hidden_layers=2,4", tie=circular)
+
+
 def test_ties_columns_and_conditions() -> None:
     tie = {"intermediate_size": "64 * ((8 * hidden_size // 3 + 63) // 64)"}
     tie["num_attention_heads"] = "hidden_size // 128"

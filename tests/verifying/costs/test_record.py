@@ -46,7 +46,9 @@ def test_a_digest_is_of_the_contractions_that_a_spec_names(tmp_path: Path) -> No
 def test_a_gap_names_the_module() -> None:
     assert record.gap(CostOutcome("Toy", "toy", WRONG)) == "flops of model.layers.0"
     unavailable = record.gap(CostOutcome("Toy", "toy", Comparison(unavailable="it has no forward")))
-    assert unavailable == "transformers' code does not run here, on shapes alone: it has no forward"
+    assert unavailable == "its forward pass was not validated: it has no forward"
+    failed = record.gap(CostOutcome("Toy", "toy", Comparison(unavailable="AttributeError: 'NoneType' …")))
+    assert failed == "its forward pass cannot run on torch's meta device"
     undescribed = "toy.yaml:9:3: config: undescribed is described where `False` (in ToyModel.ops)\n  ops: x"
     refused = record.gap(CostOutcome("Toy", "toy", Comparison(unavailable=undescribed)))
     assert refused == "not described: ToyModel's products (toy.yaml:9)"
