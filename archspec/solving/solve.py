@@ -99,10 +99,7 @@ def solve(  # noqa: PLR0913 - the options of the verb
     request = Request(read_config(source), architecture, axes_of(set), dict(tie or {}), dtype, {}, library)
     plan = plan_of(budgets, request.scope)
     request = request._replace(lengths=plan.lengths)
-    if plan.has(TRAINING, MEMORY):
-        _check_costs(request)
-    if dtype is None and plan.has("bytes", MEMORY):
-        check_unquantized(request.config, "solve")
+    _check_budgets(request, plan)
     if not 1 <= top <= 1_000:
         raise SweepError(f"cannot list {top} solutions", help="choose 1 to 1,000")
     limit = _parse_percent("within", within, None if names else ASTRAY)
@@ -114,8 +111,12 @@ def solve(  # noqa: PLR0913 - the options of the verb
     return _Solver(request, plan, names, multiple or {}, conditions, bool(near)).solutions(near, limit, top)
 
 
-def _check_costs(request: Request) -> None:
-    """Errors: :class:`ArchspecError` for a class without costs, and for one with an encoder length."""
+def _check_budgets(request: Request, plan: Plan) -> None:
+    """Errors: :class:`ArchspecError` for budgets of costs or bytes that a config does not have."""
+    if request.dtype is None and plan.has("bytes", MEMORY):
+        check_unquantized(request.config, "solve")
+    if not plan.has(TRAINING, MEMORY):
+        return
     scope, architecture = request.scope, request.chosen_architecture
     check_supported(scope, architecture)
     if cost_facts(scope, architecture, Call(**request.lengths)).encodes:
