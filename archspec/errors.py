@@ -7,9 +7,11 @@ Every error derives from :class:`ArchspecError`. It has one or more :class:`Prob
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from archspec.typing_light import NamedTuple
+from archspec.typing_light import Any, NamedTuple
 
 _CONTEXT_WIDTH = 160
 _LONGEST = 2_000  # characters of a message: enough for any list of names
@@ -17,7 +19,58 @@ _MOST_PROBLEMS = 50  # of one error
 _UNSAFE = r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 UNICODE_HELP = "write text that UTF-8 can hold, without halves of surrogate pairs"
 _ADDRESS = r"( object)? at 0x[0-9a-fA-F]{6,}(?=>)"
+OVERRIDE = "override"  # the name of a source that is the text of an override
+_OVERRIDE_WIDTH = 100
+_MOST_NAMES = 20  # of a set that a help line lists in full
 _NEAR = 0.3  # how much less similar another proposed name may be than the nearest
+
+
+_on_command_line = ContextVar("on_command_line", default=False)
+
+
+@contextmanager
+def command_line() -> Iterator[None]:
+    """Name options in messages as on the command line: `--batch 2`, not `batch=2`."""
+    token = _on_command_line.set(True)
+    try:
+        yield
+    finally:
+        _on_command_line.reset(token)
+
+
+def on_command_line() -> bool:
+    """Return True if messages are for the user of the command."""
+    return _on_command_line.get()
+
+
+def option(name: str, value: Any = "") -> str:
+    """Return an option, and maybe its value, as the caller writes it: in Python or on the command line.
+
+    >>> option("encoder_tokens"), option("encoder_tokens", 512), option("set", "hidden_size=64")
+    ('encoder_tokens', 'encoder_tokens=512', "set={'hidden_size': 64}")
+    >>> with command_line():
+    ...     option("encoder_tokens"), option("encoder_tokens", 512), option("set", "hidden_size=64")
+    ('--encoder-tokens', '--encoder-tokens 512', '--set hidden_size=64')
+    """
+    if _on_command_line.get():
+        return f"--{name.replace('_', '-')} {value}".rstrip()
+    if value == "":
+        return name
+    if name == "set":
+        pairs = (text.partition("=") for text in str(value).split(","))
+        return f"set={{{', '.join(f'{path!r}: {text}' for path, _, text in pairs)}}}"
+    is_text = isinstance(value, str) and not value.isupper()
+    return f"{name}={value!r}" if is_text else f"{name}={value}"
+
+
+def list_names(names: Iterable[Any], last: str = "or") -> str:
+    """Return names as a phrase.
+
+    >>> list_names(["a"]), list_names("ab"), list_names("abc", "and")
+    ('a', 'a or b', 'a, b and c')
+    """
+    *others, final = map(str, names)
+    return f"{', '.join(others)} {last} {final}" if others else final
 
 
 def to_printable(text: str, most: int | None = None) -> str:
@@ -87,6 +140,11 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         self = self.clean()
+        if self.place and self.place.source.name == OVERRIDE:
+            text = to_printable(self.place.source.text, _OVERRIDE_WIDTH)
+            typed = f"--set {text}" if _on_command_line.get() else text
+            lines = [f"{typed}: {self.message}"]
+            return "\n".join([*lines, *([f"help: {self.help}"] if self.help else [])])
         where = f"{self.place}: " if self.place else ""
         inside = f" (in {self.path})" if self.path else ""
         lines = [f"{where}{self.message}{inside}"]
@@ -154,7 +212,10 @@ def nearest_names(name: str, known: Iterable[str]) -> list[str]:
     """The known names that a misspelled name can mean, at most three, the nearest first."""
     from difflib import SequenceMatcher, get_close_matches
 
-    found = get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
+    names = sorted(set(known))
+    if same := [one for one in names if one.lower() == name.lower()]:
+        return same
+    found = get_close_matches(name, names, n=3, cutoff=0.6)
     likeness = [SequenceMatcher(None, one, name).ratio() for one in found]
     return [one for one, ratio in zip(found, likeness, strict=True) if ratio > likeness[0] - _NEAR]
 
@@ -167,5 +228,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     names = sorted(set(known))
     if near := nearest_names(name, names):
-        return f"did you mean {' or '.join(near)}?"
-    return f"choose from: {', '.join(names)}" if 0 < len(names) <= 20 else ""
+        return f"did you mean {list_names(near)}?"
+    return f"choose from: {', '.join(names)}" if 0 < len(names) <= _MOST_NAMES else ""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from archspec.cli.run import run
-from archspec.errors import ArchspecError, did_you_mean
+from archspec.errors import ArchspecError, command_line, did_you_mean
 from archspec.tables.verbs import VERBS
 from archspec.typing_light import NoReturn
 
@@ -67,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _exit_code(given: list[str]) -> int:
     """Run a command line and return its exit code; print its error."""
     try:
-        return _run(given)
+        with command_line():
+            return _run(given)
     except ArchspecError as error:
         sys.stdout.flush()
         _complain(str(error))

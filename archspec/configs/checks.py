@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
+from math import nan
 
-from archspec.configs.origin import Origin
+from archspec.configs.origin import Origin, declared
 from archspec.errors import ConfigError, Problem, did_you_mean
 from archspec.language.domain import Exact
-from archspec.language.expression import SEEN, Expression, calls
+from archspec.language.expression import SEEN, calls
 from archspec.language.values import (
     MAX_INT,
     describe,
@@ -25,7 +27,9 @@ from archspec.specs.exported import ACTIVATIONS, ALLOWED, current_layer_types
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NamedTuple
 
+_LABELS_HELP = "set num_labels to the number of classes, e.g. 2"
 Fault = tuple[str, str, str]  # the field, the message, and a help line
+_EXAMPLES: dict[str, Any] = {"int": 1, "float": 0.5, "bool": True, "str": "text", "list[int]": [1, 2]}
 _ACTIVATION_FIELDS = ("afn", "feed_forward_proj", "scoring_func", "conv_glu_type")  # and all with "act"
 
 
@@ -49,12 +53,12 @@ def resolve_names(spec: Spec, origin: Origin, raw: Mapping[str, Any]) -> Named:
         if other is not None and other != value and is_set == wins:  # also if null, as in transformers
             mine = "null" if value is None else repr(value)
             message = f"is {mine}, but {written}, the same field, is {other!r}"
-            raise ConfigError(origin.problem(alias, message, "keep one of the two"))
+            raise ConfigError(origin.problem(alias, message, f"remove {alias} or {written}"))
         field = spec.fields.get(name)
         only_computed = field is not None and field.computed and "None" not in field.types
         if value is None and other is None and only_computed:
-            message = f"is null, and transformers sets {name} to that"
-            raise ConfigError(origin.problem(alias, message, "leave it out"))
+            message = f"is null, and transformers would set {name} to null"
+            raise ConfigError(origin.problem(alias, message, f"remove {alias} from the config"))
         refused = name in values and field is not None and not may_be_null(field)  # by transformers
         if is_set or (other is None and not wins and not refused):
             nulls |= {name} if name in values else set()
@@ -77,13 +81,26 @@ def value_fault(field: Field, kinds: Iterable[str], value: Any) -> str:
         return ""
     if not has_kind(value, kinds):
         found = short_repr(value) if isinstance(value, list) else describe(value)
-        return f"{found} is not {names_of(kinds)}"
+        return f"must be {names_of(kinds)}, not {found}"
     for number in numbers(value):
         if not -MAX_INT <= number <= MAX_INT:
-            return "NaN is not a number" if number != number else "the number is beyond 64 bits"
+            return "must be a number, not NaN" if number != number else "must be below 2**63"
         if number < 0 and isinstance(value_of(number), int) and not may_be_negative(field):
-            return f"{number} is negative"
+            return f"must not be negative, but is {number}"
     return ""
+
+
+def nearest_value(field: Field, value: Any, default: Any) -> Any:
+    """Return a value that a field can have: the one that was meant, if that is clear, else its default."""
+    kinds = field.types or default_kinds(field, default)
+    text = str(value).strip().lower() if isinstance(value, str | float | bool) else ""
+    guesses: list[Any] = [text == "true"] if text in ("true", "false") else []
+    with suppress(ValueError, OverflowError):
+        number = float(text) if text else nan
+        guesses += [int(number)] if number == int(number) else [number]
+    guesses += [default, *(one for kind, one in _EXAMPLES.items() if kind in kinds)]
+    fits = (one for one in guesses if has_kind(one, kinds) and all(0 <= n <= MAX_INT for n in numbers(one)))
+    return next(fits, None)
 
 
 def default_kinds(field: Field, default: Any) -> tuple[str, ...]:
@@ -113,19 +130,22 @@ def may_be_negative(field: Field) -> bool:
 def unsupported_values(spec: Spec, raw: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield fields that transformers refuses, and values that a spec does not support."""
     if raw.get("per_layer_config") and "per_layer_config" not in spec.fields:
-        message = "the spec does not support layers that differ from the config"
-        yield "per_layer_config", message, "leave it out to count the uniform model"
+        message = "is not supported by the spec, which has equal layers"
+        yield "per_layer_config", message, "remove per_layer_config to count the model with equal layers"
     for name in (name for name in spec.readonly if name in raw):
-        message = "transformers computes this field, and refuses a config that gives it"
-        yield name, message, f"leave it out; see {spec.readonly[name]}"
+        message = (
+            f"is computed by transformers, which rejects configs that set it{declared(spec.readonly[name])}"
+        )
+        yield name, message, f"remove {name} from the config"
     for name, value in raw.items():
         named = "act" in name or name in _ACTIVATION_FIELDS
         is_unknown = named and isinstance(value, str) and value.removeprefix("gated-") not in ACTIVATIONS
         if is_unknown and _is_activation(spec, name):
-            yield name, f"transformers has no activation {value!r}", did_you_mean(value, ACTIVATIONS)
+            help_ = did_you_mean(value, ACTIVATIONS) or f"choose from: {', '.join(sorted(ACTIVATIONS))}"
+            yield name, f"transformers has no activation {value!r}", help_
         if _is_parametrized(spec, name, value):
             message = "the spec does not support activations with parameters"
-            yield name, message, "choose one without, such as relu"
+            yield name, message, "choose an activation without parameters, e.g. relu"
 
 
 def _is_activation(spec: Spec, name: str) -> bool:
@@ -150,12 +170,12 @@ def layer_list_fault(name: str, listed: Any, layers: Any, domain: Exact) -> Faul
     """Return the first fault of a list of layer types: an unknown type, or the wrong length."""
     known = ALLOWED[name]
     if unknown := domain.select(listed, lambda item: item not in known):
-        return name, f"{unknown[0]!r} is not a layer type of transformers", f"choose {', '.join(known)}"
+        return name, f"{unknown[0]!r} is not a layer type of transformers", f"choose from: {', '.join(known)}"
     length = domain.length(listed)
     if layers is None or length == layers:
         return None
     message = f"names {length} layers, but num_hidden_layers is {layers}"
-    return name, message, f"give one for each layer, or leave {name} out"
+    return name, message, f"list one type per layer, or remove {name}"
 
 
 @lru_cache(maxsize=SEEN)
@@ -174,12 +194,18 @@ def label_fault(raw: Mapping[str, Any]) -> Fault | None:
     """Return the reason that transformers refuses a config's labels or their number, if it does."""
     labels, count = raw.get("id2label"), count_labels(raw)
     if labels is not None and not isinstance(labels, Mapping):
-        return "id2label", f"{describe(labels)} is not a mapping", ""
+        help_ = 'write the labels by their numbers, e.g. {"0": "no", "1": "yes"}'
+        return "id2label", f"must be a mapping, not {describe(labels)}", help_
     kind = type(value_of(count))
     if count is not ... and not (issubclass(kind, int) and kind is not bool and 0 <= count <= 10**9):
-        return "num_labels", f"{describe(count)} is not a number of labels", ""
+        return (
+            "num_labels",
+            f"must be an integer from 0 to 1,000,000,000, not {describe(count)}",
+            _LABELS_HELP,
+        )
     if count == 1 and raw.get("problem_type") == "single_label_classification":
-        return "problem_type", "single_label_classification needs more than one label", ""
+        help_ = "raise num_labels to at least 2, or remove problem_type"
+        return "problem_type", "single_label_classification needs more than one label", help_
     return None
 
 
@@ -201,21 +227,3 @@ def layer_faults(
                     yield f"layer {index}: the spec does not support a {name} that differs between layers"
             elif known and (fault := value_fault(known, known.types or ("int",), value)):
                 yield f"layer {index}: {name}: {fault}"
-
-
-def unmet_condition(
-    condition: Expression, origin: Origin, values: Mapping[str, str], fields: Iterable[str], path: str
-) -> Problem:
-    """Return the problem of a condition that does not hold: its values, and the fields to change."""
-    found = ", ".join(f"{name} = {value}" for name, value in values.items()) or "it does not hold"
-    message = f"{origin.name}: transformers requires `{condition.text}`, but {found}"
-    help_ = " or ".join(origin.path + name for name in fields)
-    return Problem(message, condition.place, path, help_ and f"change {help_}")
-
-
-def format_value(value: Any) -> str:
-    """Return a field's value for a message, with the length of a list."""
-    if isinstance(value, list):
-        return f"{short_repr(value)} ({len(value)} items)"
-    part = describe(value)
-    return part if part == "a sub-config" else short_repr(value)

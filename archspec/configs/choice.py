@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
-from archspec.errors import ConfigError, Problem, UnknownArchitectureError
+from archspec.errors import ConfigError, Problem, UnknownArchitectureError, list_names, option
 from archspec.language.expression import callee
 from archspec.language.values import describe, short_repr
 from archspec.specs.library import Library
@@ -16,7 +16,6 @@ from archspec.specs.records import Spec, model_types
 from archspec.specs.search_path import is_own, library_of
 from archspec.typing_light import Any, NamedTuple
 
-_NAMES = "pass --architecture CLASS or --set model_type=TYPE; archspec list prints both"
 _GENERATE = {"AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM"}
 _IN_MOST_CONFIGS = {"tie_word_embeddings", "pad_token_id"}
 
@@ -59,13 +58,11 @@ def source_of(config: Any, architecture: str | None, library: Library) -> tuple[
 
 def default_note(choice: Choice, library: Library, changed: bool) -> str:
     """Return the note for the name of a class or a model type."""
-    is_assumed = any(note.endswith("without any head") for note in choice.notes)
-    missing = "neither a config nor a class" if is_assumed else "no config"
+    headless = " (no head)" if any("no head" in note for note in choice.notes) else ""
     whose = "its spec's" if is_own(library, choice.model_type) else "transformers'"
-    headless = ", without any head," if is_assumed else ""
     rest = " for fields that are not set" if changed else ""
-    counted = f"{choice.architecture}{headless} is counted at {whose} defaults{rest}"
-    return f"{missing} is given: {counted}, which need not be a checkpoint's"
+    used = f"this is {choice.architecture}{headless} with {whose} default config{rest}"
+    return f"no config given: {used}, which may differ from any checkpoint"
 
 
 def text_class(scope: Scope, is_supported: Callable[[str, str], bool]) -> str:
@@ -86,6 +83,15 @@ def _auto_classes(model_type: str, name: str) -> set[str]:
     return {*autos} - {"no auto class"}
 
 
+def _example_class(spec: Spec) -> str:
+    return next((one for one in spec.architectures if one.endswith("ForCausalLM")), spec.architectures[0])
+
+
+def _naming_help() -> str:
+    named = f"{option('architecture', 'CLASS')} or {option('set', 'model_type=TYPE')}"
+    return f"pass {named}; run archspec list to see both"
+
+
 class _Chooser:
     """One config, and the class that the user or its ``architectures`` names."""
 
@@ -93,8 +99,8 @@ class _Chooser:
         self.config, self.raw, self.library, self.asked = config, config.raw, library, asked
         listed = self.raw.get("architectures") or []
         if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
-            message = f"{short_repr(listed)} is not a list of class names"
-            raise self.invalid_name_error("architectures", message, 'write ["LlamaForCausalLM"]')
+            message = f"must be a list of class names, not {short_repr(listed)}"
+            raise self.invalid_name_error("architectures", message, 'write, e.g. ["LlamaForCausalLM"]')
         self.name = asked or next(iter(listed), "")
 
     def invalid_name_error(self, field: str, message: str, help_: str) -> ConfigError:
@@ -103,16 +109,18 @@ class _Chooser:
     def unknown_name_error(self, field: str, message: str, help_: str = "") -> UnknownArchitectureError:
         problem = self.config.origin.problem(field, message, help_)
         if field == "architectures" and self.asked:
-            problem = Problem(f"{self.config.origin.name}: {message}", help=help_)
+            problem = Problem(self.config.origin.label + message, help=help_)
         return UnknownArchitectureError([problem, *self.library.unread])
 
     def choice(self) -> Choice:
         model_type, name = self.raw.get("model_type"), self.name
         if model_type is not None and not isinstance(model_type, str):
-            raise self.invalid_name_error("model_type", f"{describe(model_type)} is not a model type", _NAMES)
+            raise self.invalid_name_error(
+                "model_type", f"must be a model type, not {describe(model_type)}", _naming_help()
+            )
         if not model_type and not name:
-            message = f"{self.config.origin.name}: the config has neither model_type nor architectures"
-            raise ConfigError(message, help=_NAMES)
+            message = "the config has neither model_type nor architectures"
+            raise ConfigError(self.config.origin.label + message, help=_naming_help())
         if not model_type:
             self.check_known(None)
             return Choice(self.library.model_type_of(name), name, self.config)
@@ -126,15 +134,22 @@ class _Chooser:
             )
         spec = self.library.load(model_type)
         if spec.refuse:
-            raise self.unknown_name_error("model_type", f"{model_type} is not counted: {spec.refuse}")
+            message = f"{model_type} is not supported: {spec.refuse}"
+            raise self.unknown_name_error(
+                "model_type", message, "run archspec list to see the supported models"
+            )
         if name in spec.architectures:
             return Choice(model_type, name, self.config)
         if name:
             return self.of_another_type(spec)
         if not spec.architectures:
-            raise UnknownArchitectureError(f"the spec of {model_type} has no architectures", help=_NAMES)
+            users = [one for one, entry in self.library.entries().items() if model_type in entry.needs]
+            whole = f"it is a part of {list_names(users, 'and')}" if users else "it has no class"
+            help_ = f"run archspec list {users[0]}" if users else _naming_help()
+            raise UnknownArchitectureError(f"{model_type} is not a model by itself: {whole}", help=help_)
         name = spec.architectures[0]
-        assumed = f"neither the config nor you name a class: {name} is counted, without any head"
+        other = option("architecture", "CLASS")
+        assumed = f"the config names no class: counting {name} (no head); choose another with {other}"
         return Choice(model_type, name, self.config, (assumed,) if len(spec.architectures) > 1 else ())
 
     def of_another_type(self, spec: Spec) -> Choice:
@@ -143,25 +158,34 @@ class _Chooser:
         if part := self.part(spec, types):
             return part
         if found := "" if self.asked else self.of_auto_class(spec, types):
-            why = f"is a class of {types[0]}" if types else "is not a class that transformers exports"
+            why = f"{name} is a class of {types[0]}" if types else f"transformers has no class {name}"
             auto = next(iter(sorted(_auto_classes(spec.model_type, found))), "AutoModel")
-            note = f"{name} {why}: {found} is counted, as {auto} builds it for {spec.model_type}"
+            note = f"{why}: counting {found}, the {auto} class for {spec.model_type}"
             return Choice(spec.model_type, found, self.config, (note,))
         self.check_known(spec)
         if self.asked:
-            return self.as_class_of_type(f"the config is {spec.model_type}'s: {name}")
-        owners = " and ".join(types)
-        message = f"{name} is not an architecture of the model type {spec.model_type}, but of {owners}"
-        help_ = f"pass --architecture {name}, or one of the classes of {spec.model_type}"
+            return self.as_class_of_type(f"the config is {spec.model_type}'s: {name}", spec)
+        message = (
+            f"{name} is not a class of the model type {spec.model_type}, but of {list_names(types, 'and')}"
+        )
+        help_ = (
+            f"pass {option('architecture')} with a class of {spec.model_type}, e.g. {_example_class(spec)}"
+        )
         raise self.invalid_name_error("architectures", message, help_)
 
-    def as_class_of_type(self, reason: str) -> Choice:
+    def as_class_of_type(self, reason: str, own: Spec | None = None) -> Choice:
         """The class as its own model type has it. Errors: :class:`ConfigError` if it would read no field."""
         model_type = self.library.model_type_of(self.name)
         spec = self.library.load(model_type)
         if not self.raw.keys() & {*spec.fields, *spec.attribute_map} - _IN_MOST_CONFIGS:
-            message = f"the config has no field of {model_type}: {self.name} would use its defaults alone"
-            raise ConfigError(f"{self.config.origin.name}: {message}", help="give the config of the class")
+            given = self.raw.get("model_type")
+            message = f"{self.name} is a class of {model_type}, but this is a config of {given}"
+            classes = f" with a class of {given}, e.g. {_example_class(own)}" if own else ""
+            help_ = f"pass a config of {model_type}, or {option('architecture')}{classes}"
+            if not self.asked:
+                message = f"the config sets no field of {model_type}, the model type of {self.name}"
+                help_ = f"pass a config of {model_type}"
+            raise ConfigError(self.config.origin.label + message, help=help_)
         return Choice(model_type, self.name, self.config, (f"{reason} is counted as {model_type}'s",))
 
     def of_auto_class(self, spec: Spec, types: Sequence[str]) -> str:
@@ -202,9 +226,7 @@ class _Chooser:
             own = value.get("model_type") or (fixed[0] if len(fixed) == 1 else "")
             if own in types:
                 config = RawConfig(dict(value), self.config.origin.child(field))
-                note = (
-                    f"{self.name} is a part of the model: {field} is read, as by {self.name}.from_pretrained"
-                )
+                note = f"{self.name} is a part of the model: only {field} is read, as by {self.name}.from_pretrained"
                 return Choice(own, self.name, config, (note,))
         return None
 

@@ -17,8 +17,8 @@ _TOKEN = rf"(?P<key>{_TEXT})(?=\s*:)|{_TEXT}|[{{}}\[\],]"
 _BASE_VALUE: dict[type, Any] = {int: int.__index__, float: float.__float__, str: str.__str__}  # of an enum
 _NOT_FINITE = ("Infinity", "-Infinity", "NaN")  # transformers writes them as {"__float__": "NaN"}
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
-_NO_DEPTH = "remove levels: no model's config is that deep"
-_TOO_LONG = "a number of more than 4,300 digits"
+_NO_DEPTH = "remove brackets: no model's config is that deep"
+_TOO_LONG = "a number has more than 4,300 digits"
 
 
 def parse_json(source: Source) -> dict[str, Any]:
@@ -32,15 +32,25 @@ def parse_json(source: Source) -> dict[str, Any]:
     try:
         value = json.loads(source.text, object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
-        message = f"not JSON: {error.msg}" if source.text.strip() else "the file is empty"
-        _refuse(source, message, error.pos, "a config is one JSON object")
+        if not source.text.strip():
+            _refuse(source, "the file is empty", error.pos, "write a config: one JSON object")
+        before = source.text[: error.pos].rstrip()
+        is_trailing = before[-1:] == "," and source.text[error.pos :][:1] in ("}", "]")
+        detail = f"trailing comma before {source.text[error.pos]}" if is_trailing else error.msg
+        help_ = "remove the comma" if is_trailing else "correct the JSON here"
+        _refuse(source, f"invalid JSON: {detail}", error.pos, help_)
     except ValueError:
         if key := repeated_key(source.text):
-            _refuse(source, f"{key[0]} is given twice", key[1], "keep one of the two", key[2])
+            _refuse(source, f"{key[0]} is given twice", key[1], "remove one of the two", key[2])
         found = re.search(r"\d{4301}", source.text)
-        _refuse(source, _TOO_LONG, found.start() if found else 0, "no size is that large")
+        _refuse(source, _TOO_LONG, found.start() if found else 0, "write a smaller number")
     if not isinstance(value, dict):
-        _refuse(source, f"{describe(value)} is not a config", 0, "a config is one JSON object")
+        _refuse(
+            source,
+            f"a config must be a JSON object, not {describe(value)}",
+            0,
+            "write { … } around its fields",
+        )
     return {key: as_json(item, 1) for key, item in value.items()}
 
 
@@ -62,7 +72,7 @@ def as_json(value: Any, depth: int = 0) -> Any:
     Errors: :class:`ConfigError` for values nested deeper than 64 levels.
     """
     if type(value) is int and value.bit_length() > MAX_BITS:
-        raise ConfigError(_TOO_LONG, help="no size is that large")
+        raise ConfigError(_TOO_LONG, help="write a smaller number")
     if value is None or type(value) in (bool, int, float, str):
         return value
     if depth > MAX_DEPTH:

@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
+from archspec.configs.names import SYNONYMS
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, ConfigError, Problem
+from archspec.errors import ArchspecError, ConfigError, Problem, list_names, nearest_names, option
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
 from archspec.specs.search_path import is_own
@@ -19,16 +20,6 @@ _NO_FIELDS = ("model_type", "architectures", "transformers_version", "dtype", "t
 _LABELS = {"num_labels", "id2label"}
 _SIZE = r"(^|_)(n|num|dim|size|layers?|heads?|experts?|rank|width|depth|channels|hidden|ffn|inner|d)(_|$)"
 _TEXT = r"(^|[._])(text|language|llm|decoder)"  # the part that sizes at the top of a config usually belong to
-_DIMENSIONS = (  # the names that configs use for one size, each in a string
-    "hidden_size d_model n_embd n_embed dim embed_dim hidden_dim model_dim d_embed",
-    "num_hidden_layers num_layers n_layer n_layers num_blocks n_blocks depth",
-    "num_attention_heads num_heads n_head n_heads attention_heads",
-    "num_key_value_heads num_kv_heads n_head_kv n_kv_heads n_kv_head multi_query_group_num",
-    "intermediate_size ffn_dim d_ff n_inner ffn_hidden_size mlp_dim dim_feedforward d_inner",
-    "vocab_size n_vocab padded_vocab_size",
-    "num_experts num_local_experts n_routed_experts moe_num_experts",
-)
-_SYNONYMS = {name: names.split() for names in _DIMENSIONS for name in names.split()}
 
 
 def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str]:
@@ -37,7 +28,7 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     >>> from archspec.configs.reader import read_config
     >>> from archspec.specs.library import shipped_library
     >>> notes(read_config({"model_type": "llama", "hiden_size": 64}), shipped_library().load("llama"))
-    ['hiden_size is not read; did you mean hidden_size?']
+    ['hiden_size is ignored; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)
     found = [
@@ -49,10 +40,12 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     known, own = scope.known_names() | _LABELS, _own_fields(config)
     own = {name: value for name, value in own.items() if not any(name in note for note in found)}
     if own and not known & own.keys():
-        found.append(f"no count reads a field of this config: the count is of {spec.model_type}'s defaults")
+        found.append(
+            f"no field of this config affects parameter counts: this is {spec.model_type}'s default config"
+        )
     for name in [name for name, value in own.items() if name not in known and is_size(name, value)]:
         if not _is_exported(spec.model_type, name, otherwise=True):
-            found.append(f"{name} = {own[name]} is not read: {spec.model_type} has no such field")
+            found.append(f"{name} = {own[name]} is ignored: {spec.model_type} has no such field")
     return found
 
 
@@ -66,20 +59,27 @@ def _general_notes(raw: Mapping[str, Any], is_custom: bool) -> Iterator[tuple[ob
     """Yield notes that do not depend on the spec, each after its condition."""
     quantized = (raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
     is_quantized = any(isinstance(value, Mapping) and value for value in quantized)
-    yield is_quantized, "tensors are those of the unquantized model; bytes are those of the quantized weights"
-    code = f"auto_map names the checkpoint's code; the count is of the class in transformers {_VERSION}"
+    yield (
+        is_quantized,
+        (
+            "parameters and modules are those of the unquantized model; bytes are those of the quantized weights"
+        ),
+    )
+    code = f"the checkpoint has custom code (auto_map); this counts the class in transformers {_VERSION}"
     yield raw.get("auto_map") and not is_custom, code
     listed = len(raw.get("architectures") or ())
-    yield listed > 1, f"architectures names {listed} classes; unless one is chosen, the first counts"
+    first = f"counting the first, {next(iter(raw.get('architectures') or ()), '')}"
+    other = option("architecture", "CLASS")
+    yield listed > 1, f"the config lists {listed} classes: {first}; choose another with {other}"
     labels, count = raw.get("id2label"), raw.get("num_labels")
     entries = len(labels) if isinstance(labels, Mapping) else count
-    differ = f"id2label has {entries} entries, but num_labels is {count}, and wins in transformers"
+    differ = f"id2label has {entries} entries, but num_labels is {count}; transformers uses num_labels"
     yield count not in (None, entries), differ
     written = str(raw.get("transformers_version"))
     newer = f"the config was written by transformers {written}, but the specs are for {_VERSION}"
     yield _version(written) > _version(_VERSION), newer
-    yield raw.get("pruned_heads"), "pruned_heads is not read: the heads are counted"
-    yield raw.get("torchscript"), "torchscript is not read: tied weights stay tied"
+    yield raw.get("pruned_heads"), "pruned_heads is ignored: all heads are counted"
+    yield raw.get("torchscript"), "torchscript is ignored: tied weights stay tied"
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -96,9 +96,9 @@ def _misplaced_fields(config: RawConfig, scope: Scope) -> Iterator[str]:
             readers = [part for part, inner in parts.items() if _is_missing_in(inner, name, value)]
             near = next((one for one in missing if is_one_slip(name, one)), "")
             if readers:
-                yield f"transformers ignores {name} at the top level; it reads {readers[0]}.{name}"
+                yield f"{name} is ignored at the top level; transformers reads {readers[0]}.{name}"
             elif near:
-                yield f"{name} is not read; did you mean {near}?"
+                yield f"{name} is ignored; did you mean {near}?"
 
 
 def _is_missing_in(part: Scope, name: str, value: Any) -> bool:
@@ -114,7 +114,7 @@ def _replaced_specs(scope: Scope) -> Iterator[str]:
         return
     first, *others = library.files_of(model_type) or [""]
     if others:
-        yield f"the spec of {model_type} is read from {first}, in place of {others[-1]}"
+        yield f"the spec of {model_type} is {first}, instead of {others[-1]}"
     for part in scope.parts().values():
         yield from _replaced_specs(part)
 
@@ -182,17 +182,18 @@ def check_fields(config: RawConfig, scope: Scope) -> None:
     from archspec.specs.exported import config_fields, former_fields
 
     if not own.keys() & {*config_fields(model_type), *former_fields(model_type)}:
-        message = f"{config.origin.name}: the config has no field of {model_type}"
-        help_ = f"give the config of a {model_type}; for its default one leave out {', '.join([*own][:3])}"
-        raise ConfigError(message, help=help_)
+        near = [found for name in own for found in nearest_names(name, scope.spec.fields)[:1]]
+        meant = f"did you mean {list_names(near[:3])}? " if near else ""
+        help_ = f"{meant}To count the default config, remove {list_names([*own][:3], 'and')}"
+        raise ConfigError(f"{config.origin.label}the config has no field of {model_type}", help=help_)
 
 
 def _unread_problem(scope: Scope, unread: list[_Unread]) -> Problem:
-    names = ", ".join(name for name, *_ in unread)
-    defaults = ", ".join(f"{path} = {default}" for _, _, path, default in unread)
-    message = f"{scope.spec.model_type} does not read {names}, and would use the default {defaults}"
+    names = list_names([name for name, *_ in unread], "and")
+    defaults = list_names([f"{path} = {default}" for _, _, path, default in unread], "and")
+    message = f"{scope.spec.model_type} ignores {names} and would use its default {defaults}"
     settings = ",".join(f"{path}={value}" for _, value, path, _ in unread)
-    return scope.origin.problem(unread[0][0], message, f"pass --set {settings}")
+    return scope.origin.problem(unread[0][0], message, f"pass {option('set', settings)}")
 
 
 def _unread_sizes(scope: Scope) -> Iterator[_Unread]:
@@ -207,7 +208,7 @@ def _unread_sizes(scope: Scope) -> Iterator[_Unread]:
         if not defaults or None in defaults or _is_exported(scope.spec.model_type, name, False):
             continue
         read, default = min(filter(None, defaults), key=lambda one: not re.search(_TEXT, one[0]))
-        if name in _SYNONYMS or read.rpartition(".")[2] in _SYNONYMS:
+        if name in SYNONYMS or read.rpartition(".")[2] in SYNONYMS:
             yield name, value, scope.origin.path + read, default
 
 
@@ -216,7 +217,7 @@ def _same_size(scope: Scope, name: str) -> list[str]:
     fields, own = scope.spec.fields, scope.canonical(name)
     if own in fields:
         return [own]
-    synonyms = dict.fromkeys(scope.canonical(one) for one in _SYNONYMS.get(name, ()))
+    synonyms = dict.fromkeys(scope.canonical(one) for one in SYNONYMS.get(name, ()))
     slips = (one for one in fields if is_one_slip(name, one) and re.search(_SIZE, one))
     return [one for one in synonyms if one in fields] or [*slips]
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Mapping
 
 from archspec.configs.json_text import locate, place_of
-from archspec.errors import ConfigError, Place, Problem, Source
+from archspec.errors import OVERRIDE, ConfigError, Place, Problem, Source, option
+from archspec.specs.files import is_shipped
 from archspec.typing_light import Any, NamedTuple
+
+_PREDICATES = r"(is|must|has|needs|names|belongs|does|cannot)\b"  # a message whose subject is the field
 
 
 def merge_overrides(*groups: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -23,6 +28,11 @@ def merge_overrides(*groups: Mapping[str, Any] | None) -> dict[str, Any]:
     return found
 
 
+def declared(place: Place | None) -> str:
+    """Return the end of a message that names the line of your own spec; nothing for a shipped spec."""
+    return f" ({place})" if place is not None and not is_shipped(place.source.name) else ""
+
+
 class Origin(NamedTuple):
     """The origin of a config: the file's name, its text, and the dotted path within it.
 
@@ -37,6 +47,11 @@ class Origin(NamedTuple):
     opened: Collection[str] = ()
     quantization: Any = None  # an Origin
 
+    @property
+    def label(self) -> str:
+        """The beginning of a message about the whole config: the file's name, if there is one."""
+        return f"{self.name}: " if self.name != "config" else ""
+
     def child(self, key: str) -> Origin:
         return self._replace(path=f"{self.path}{key}.")
 
@@ -50,24 +65,38 @@ class Origin(NamedTuple):
     def problem(self, field: str, message: str, help_: str = "") -> Problem:
         """Return a problem with a field, at its line or that of the nearest part around it."""
         path = (self.path + field).removesuffix(".")
+        is_predicate = re.match(_PREDICATES, message)
+        text = f"{path} {message}" if is_predicate else f"{path}: {message}" if path else message
         if path in self.overrides:
-            place = Place(Source("override", self.overrides[path]), 1, 1, len(path))
-            return Problem(f"{path}: {message}", place, help=help_)
+            place = Place(Source(OVERRIDE, self.overrides[path]), 1, 1, len(path))
+            return Problem(text if is_predicate else message, place, help=help_)
         if not self.text:
-            return Problem(f"{self.name}: {path}: {message}", help=help_)
+            return Problem(f"{self.label}{text}", help=help_)
         parts = path.split(".")
         outwards = (parts[:end] for end in range(len(parts), 0, -1))
         offset, width = next((found for part in outwards if (found := locate(self.text, part))), (0, 1))
         place = place_of(Source(self.name, self.text), offset, width)
-        return Problem(f"{path}: {message}" if path else message, place, help=help_)
+        return Problem(text, place, help=help_)
+
+    def setting(self, field: str, value: Any) -> str:
+        """Return a field with a value as its user writes it: in the file, or as an override.
+
+        >>> Origin(text="{}").setting("hidden_size", 64), Origin().setting("hidden_size", 64)
+        ('"hidden_size": 64', "set={'hidden_size': 64}")
+        """
+        path, text = self.path + field, json.dumps(value, default=str)
+        return (
+            option("set", f"{path}={text}")
+            if path in self.overrides or not self.text
+            else f'"{field}": {text}'
+        )
 
     def blame(self, field: str, problem: Problem) -> Problem:
         """Move a problem from a spec's line to a field of the file or an override, if there is one."""
         if not self.text and not self.is_overridden(field):
             return problem
-        helps = [problem.help, f"see {problem.place}" if problem.place else ""]
-        help_ = "; ".join(filter(None, helps))
-        return self.problem(field, problem.message.removeprefix(f"{self.name}: "), help_)
+        message = problem.message.removeprefix(self.label)
+        return self.problem(field, f"{message}{declared(problem.place)}", problem.help)
 
 
 class RawConfig(NamedTuple):

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from archspec.configs.json_text import find_deep_nesting, unique_keys
-from archspec.configs.origin import Origin, RawConfig
+from archspec.configs.names import SYNONYMS
+from archspec.configs.origin import Origin, RawConfig, declared
 from archspec.configs.scope import Scope, SubConfig
-from archspec.errors import ConfigError, Place, Source, did_you_mean
+from archspec.errors import OVERRIDE, ConfigError, Place, Source, did_you_mean, list_names
 from archspec.language.values import describe, has_kind, names_of, parse_kinds
 from archspec.specs.exported import config_fields, former_fields
 from archspec.specs.records import Spec
@@ -21,7 +22,7 @@ _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _SAME_MEANING = {"num_labels": ("id2label", "label2id"), "id2label": ("num_labels",)}
 _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
 _BYTES = ("dtype", "torch_dtype", "quantization_config", "compression_config", "quantization")
-_CHANGED = {"costs": "it may change the costs of a call", "bytes": "it changes their bytes"}
+_CHANGED = {"costs": "it may affect the costs of a forward pass", "bytes": "it affects their bytes"}
 
 
 def owner(scope: Scope, path: str) -> tuple[Scope, str]:
@@ -44,22 +45,24 @@ def parse_override(text: str) -> tuple[str, Any]:
     path, equals, rest = text.partition("=")
     path, value, start = path.strip(), rest.strip(), len(text) - len(rest.lstrip())
     if not equals or not re.match(_PATH, path):
-        message = f"{path!r} is not a field" if equals else f"{text!r} is not an override"
-        _refuse(text, 0, message, "write field=value, or sub_config.field=value")
+        message = f"{path!r} is not a field name" if equals else "the value is missing"
+        _refuse(text, 0, message, f"write {path if not equals else 'field'}=value, or sub_config.field=value")
     if value in _PYTHON:
-        _refuse(text, start, f"{path}: {value} is not a JSON value", f"write {_PYTHON[value]}")
+        _refuse(text, start, f"{value} is not a JSON value", f"write {path}={_PYTHON[value]}")
     if not value:
-        _refuse(text, start, f"{path}: no value is given", 'write null for none, "" for the empty text')
+        help_ = f'write {path}=VALUE; null is None, and "" is an empty string'
+        _refuse(text, start, "the value is missing", help_)
     if find_deep_nesting(value):
-        _refuse(text, start, f"{path}: nested too deep", "give a value that a config can have")
+        _refuse(text, start, "the value is nested too deep", "remove brackets")
     try:
         return path, json.loads(value, parse_constant=_no_constant, object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
         if value[0] in '[{"':
-            _refuse(text, start + error.pos, f"{path}: not JSON: {error.msg}", "a value is JSON, or a word")
+            message = f"invalid JSON: {error.msg} at character {start + error.pos + 1}"
+            _refuse(text, start + error.pos, message, "correct the JSON")
     except ValueError as error:
-        detail = "a number of more than 4,300 digits" if "digits" in str(error) else str(error)
-        _refuse(text, start, f"{path}: {detail}", "give a value that a config can have")
+        detail = "the number has more than 4,300 digits" if "digits" in str(error) else str(error)
+        _refuse(text, start, detail, "correct the value")
     return path, value
 
 
@@ -73,7 +76,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
     for one in (one for text in texts for one in split_settings(text)):
         path, value = parse_override(one)
         if path in found:
-            _refuse(one, 0, f"{path} is set twice", "keep one of the two")
+            _refuse(one, 0, f"{path} is set twice", "remove one of the two")
         found[path] = value
     return found
 
@@ -112,11 +115,11 @@ def split_at_commas(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number that a config can have")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _refuse(text: str, offset: int, message: str, help_: str) -> NoReturn:
-    raise ConfigError(message, Place(Source("override", text), 1, offset + 1), help=help_)
+    raise ConfigError(message, Place(Source(OVERRIDE, text), 1, offset + 1), help=help_)
 
 
 def as_typed(path: str, value: Any) -> str:
@@ -145,7 +148,7 @@ def write_overrides(raw: dict[str, Any], overrides: Mapping[str, Any], origin: O
     opened: set[str] = set()
     for path, value in overrides.items():
         if not isinstance(path, str) or not re.match(_PATH, path):
-            raise ConfigError(f"override: {path!r} is not a field", help="write sub_config.field")
+            raise ConfigError(f"{path!r} is not a field name", help="write field, or sub_config.field")
         *outer, leaf = path.split(".")
         inside, part = raw, ""
         for name in outer:
@@ -155,12 +158,12 @@ def write_overrides(raw: dict[str, Any], overrides: Mapping[str, Any], origin: O
                 opened.add(part)
             if not isinstance(inside[name], dict):
                 message = f"{part} is {json.dumps(inside[name], default=str)[:60]}, not a sub-config"
-                raise ConfigError(origin.problem(path, message, f"set {part} as a whole"))
+                raise ConfigError(origin.problem(path, message, f"set {part} itself"))
             inside = inside[name]
         is_part = isinstance(value, Mapping) and isinstance(inside.get(leaf), dict)
         if is_part and leaf not in ("id2label", "label2id"):
             help_ = f"set its fields one by one: {path}.{next(iter(value), 'field')}=…"
-            message = "the config has this sub-config, and a mapping would replace all of it"
+            message = f"the mapping would replace the whole sub-config {path}"
             raise ConfigError(origin.problem(path, message, help_))
         inside[leaf] = value
         for other in _SAME_MEANING.get(leaf, ()):
@@ -193,14 +196,14 @@ def idle_fields(spec: Spec, paths: Iterable[str], config: RawConfig) -> dict[str
     >>> from archspec.specs.library import shipped_library
     >>> gpt2 = read_config({"model_type": "gpt2"})
     >>> idle_fields(shipped_library().load("gpt2"), ["n_ctx", "n_layer"], gpt2)
-    {'n_ctx': 'n_ctx does not change any count of gpt2; n_positions does'}
+    {'n_ctx': 'n_ctx does not affect any count; n_positions does'}
     """
     found: dict[str, str] = {}
     for path, (scope, names, effect) in _targets(spec, paths, config):
         if effect == "idle":
             successor = former_fields(scope.spec.model_type).get(names[0], "")
             more = f"; {successor} does" if successor in scope.spec.fields else ""
-            found[path] = f"{path} does not change any count of {scope.spec.model_type}{more}"
+            found[path] = f"{path} does not affect any count{more}"
     return found
 
 
@@ -209,7 +212,7 @@ def override_notes(spec: Spec, paths: Sequence[str], config: RawConfig) -> dict[
     found = idle_fields(spec, paths, config)
     for path, (_, _, effect) in _targets(spec, paths, config):
         if more := _CHANGED.get(effect):
-            found[path] = f"{path} does not change the number of parameters; {more}"
+            found[path] = f"{path} does not affect the number of parameters; {more}"
     return found
 
 
@@ -256,18 +259,32 @@ def _flat_part(scope: Scope) -> Scope | None:
 def _fault(scope: Scope, names: list[str], effect: str, path: str) -> tuple[str, str] | None:
     spec, name = scope.spec, scope.canonical(names[0])
     if effect == "computed":
-        return f"transformers sets {name} of {spec.model_type} itself", "leave it out"
+        return f"is computed by transformers for {spec.model_type}", f"remove {path}"
     if effect == "counts" and len(names) > 1 and not isinstance(scope.get(name), dict):
-        return f"{name} is not a sub-config", f"declared at {spec.fields[name].place}"
+        return f"{name} is not a sub-config{declared(spec.fields[name].place)}", f"set {name} itself"
     if effect == "part" and not scope.flattened:
         return f"belongs to {spec.flat}, which this config has", f"write {spec.flat}.{path}"
     if effect in ("costs", "idle"):
         kind = _field_kinds(scope).get(names[0] if effect == "idle" else name, "any")
         value = scope.raw.get(name)
-        message = f"{describe(value)} is not {names_of(kind.split(' | '))}"
-        return None if has_kind(value, parse_kinds(kind)) else (message, "transformers refuses it, too")
+        wanted = names_of(kind.split(" | "))
+        fault = f"must be {wanted}, not {describe(value)}", f"write {wanted}"
+        return None if has_kind(value, parse_kinds(kind)) else fault
     if effect == "unknown":
-        near = did_you_mean(name, [*spec.fields, *spec.attribute_map, *_ALWAYS, *_field_kinds(scope)])
-        help_ = near or f"archspec sensitivity {spec.model_type} shows the fields that counts read"
-        return f"a config of {spec.model_type} has no field {name}", help_
+        return f"{spec.model_type} has no field {name}", _near_fields(scope, name, len(names) > 1)
     return None
+
+
+def _near_fields(scope: Scope, name: str, is_part: bool) -> str:
+    """Return a help line with the fields that an unknown name can mean: of this config, or of a part."""
+    spec, parts = scope.spec, scope.parts()
+    inside = [f"{part}.{name}" for part, inner in parts.items() if inner.has(name)]
+    same = [one for one in SYNONYMS.get(name, ()) if scope.canonical(one) in spec.fields]
+    if not is_part and (found := inside or same[:1]):
+        return f"did you mean {list_names(found)}?"
+    if is_part and not parts:
+        return f"leave out {name}.: {spec.model_type} has no sub-configs"
+    known = [*parts] if is_part else [*spec.fields, *spec.attribute_map, *_ALWAYS, *_field_kinds(scope)]
+    words = sorted({one for one in known if re.search(rf"(^|_){re.escape(name)}(_|$)", one)}, key=len)
+    near = did_you_mean(name, words[:3] or [one for one in known if one[:1] != "_"])
+    return near or f"run archspec sensitivity {spec.model_type} to see the fields"

@@ -13,20 +13,24 @@ from contextlib import suppress
 
 from archspec.configs.json_text import as_json, parse_json, place_of
 from archspec.configs.origin import Origin, RawConfig
-from archspec.errors import ConfigError, FormulaError, Source, nearest_names
+from archspec.errors import ConfigError, FormulaError, Source, list_names, nearest_names, on_command_line
 from archspec.typing_light import Any
 
 MAX_BYTES = 10_000_000
-_HELP = (
-    "give a config.json, a folder that holds one, a hub id org/name, a dict, a dataclass with the fields, "
-    "or a transformers config"
-)
 _HUB_ID = r"(?![./~])[\w.\-]+/[\w.\-]+(?<!\.json)$"
 QUANTIZATION_FILES = {  # next to config.json, by older tools: the quantization method of each
     "hf_quant_config.json": "modelopt",
     "quantize_config.json": "gptq",
     "quant_config.json": "awq",
 }
+
+
+def _source_help() -> str:
+    files = "pass a config.json, a directory that contains one, a hub id org/name"
+    named = "a class or model type such as gpt2"
+    return (
+        f"{files}, or {named}" if on_command_line() else f"{files}, {named}, a dict or a transformers config"
+    )
 
 
 def read_config(source: Any, overrides: Mapping[str, Any] | None = None) -> RawConfig:
@@ -51,13 +55,13 @@ def _read(source: Any) -> RawConfig:
     if isinstance(source, str | os.PathLike):
         return _read_path(os.fsdecode(source))
     if isinstance(source, type):
-        raise ConfigError(f"{source.__name__} is not a config", help=_HELP)
+        raise ConfigError(f"{source.__name__} is not a config", help=_source_help())
     if isinstance(source, Mapping) or callable(getattr(source, "to_dict", None)):
         return RawConfig(as_json(source), Origin())
     if hasattr(source, "__dataclass_fields__"):
         fields = {name: getattr(source, name) for name in source.__dataclass_fields__}
         return RawConfig(as_json(fields), Origin())
-    kind, help_ = type(source).__name__, _HELP
+    kind, help_ = type(source).__name__, _source_help()
     if hasattr(getattr(source, "config", None), "to_dict"):
         help_ = f"pass the model's config and its class: load(model.config, {kind!r})"
     raise ConfigError(f"{kind} is not a config", help=help_)
@@ -65,7 +69,7 @@ def _read(source: Any) -> RawConfig:
 
 def _read_path(path: str) -> RawConfig:
     if "\0" in path or not path.strip():
-        raise ConfigError(f"{path!r} is not a path", help=_HELP)
+        raise ConfigError(f"{path!r} is not a path", help=_source_help())
     path = os.path.expanduser(path)
     if os.path.isdir(path):
         return _with_quantization(_read_file(_file_in_folder(path)), path)
@@ -95,7 +99,7 @@ def _with_quantization(config: RawConfig, folder: str) -> RawConfig:
     stated = given["quantization"] if nested else given
     if not isinstance(stated, Mapping):
         help_ = "write an object with quant_algo"
-        raise ConfigError(origin.problem("quantization", "is not a JSON object", help_))
+        raise ConfigError(origin.problem("quantization", "must be a JSON object", help_))
     quantization = origin._replace(path="quantization." if nested else "")
     raw = {**config.raw, "quantization_config": {"quant_method": paths[found], **stated}}
     return RawConfig(raw, config.origin._replace(quantization=quantization))
@@ -107,15 +111,17 @@ def _fetch(name: str) -> str:
         from huggingface_hub import hf_hub_download
     except ImportError:
         message = f"{name}: there is no such file, and huggingface-hub is not installed"
-        raise ConfigError(message, help="pip install huggingface-hub, or give the path of a file") from None
+        raise ConfigError(message, help="run pip install huggingface-hub, or pass a path") from None
     offline = _is_offline()
     try:
         path = str(hf_hub_download(name, "config.json", etag_timeout=10, local_files_only=offline))
     except Exception as error:  # the hub's errors have no common base, and all mean that there is no config
         detail = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        detail = "the cache has no such config, and the hub cannot be reached" if offline else detail
-        message = f"{name}: there is no such file or folder, and the hub does not give {name}: {detail}"
-        help_ = "give the path of a config.json; configs that were downloaded before are read from the cache"
+        is_set = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+        why = "HF_HUB_OFFLINE is set" if is_set else "the hub cannot be reached"
+        detail = f"it is not in the local cache, and {why}" if offline or is_set else detail
+        message = f"there is no such file, and {name} cannot be downloaded: {detail}"
+        help_ = f"pass the path of a config.json{', or unset HF_HUB_OFFLINE' if is_set else ''}"
         raise ConfigError(message, help=help_) from None
     if not _is_quantized(_read_file(path).raw):
         for file in QUANTIZATION_FILES:
@@ -141,7 +147,7 @@ def _file_in_folder(path: str) -> str:
     file = os.path.join(path, "config.json")
     if os.path.lexists(file) or not os.access(path, os.X_OK):  # opening it gives the reason
         return file
-    raise ConfigError(f"{_printable_path(path)}: the folder has no config.json", help=_HELP)
+    raise ConfigError(f"{_printable_path(path)}: the directory has no config.json", help=_source_help())
 
 
 def _missing_file(path: str) -> ConfigError:
@@ -150,10 +156,10 @@ def _missing_file(path: str) -> ConfigError:
     except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):
         pass
     except OSError as error:
-        return ConfigError(f"{_printable_path(path)}: {error.strerror}")
+        return ConfigError(f"{_printable_path(path)}: {error.strerror}", help=_source_help())
     folder, name = os.path.split(path)
     near = nearest_names(name, os.listdir(folder or ".")) if name and os.path.isdir(folder or ".") else []
-    help_ = f"did you mean {' or '.join(near)}?" if near else _HELP
+    help_ = f"did you mean {list_names(near)}?" if near else _source_help()
     return ConfigError(f"{_printable_path(path)}: there is no such file", help=help_)
 
 
@@ -167,7 +173,7 @@ def _read_file(path: str) -> RawConfig:
         with open(path, "rb") as file:
             return _parse(name, file.read(MAX_BYTES + 1))
     except OSError as error:
-        raise ConfigError(f"{name}: {error.strerror}") from None
+        raise ConfigError(f"{name}: {error.strerror}", help="pass a file that can be read") from None
 
 
 def read_stdin() -> RawConfig:
@@ -180,13 +186,13 @@ def read_stdin() -> RawConfig:
 def _parse(name: str, data: bytes) -> RawConfig:
     if len(data) > MAX_BYTES:
         message = f"{name}: the file is larger than {MAX_BYTES:,} bytes"
-        raise ConfigError(message, help="give a config.json")
+        raise ConfigError(message, help="pass a config.json")
     try:
         text = data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         before = Source(name, data[: error.start].decode().removeprefix("\ufeff") + "\ufffd")
         place = place_of(before, len(before.text) - 1)
-        raise ConfigError(f"not UTF-8 text: {error.reason}", place, help="save the file as UTF-8") from None
+        raise ConfigError(f"not UTF-8: {error.reason}", place, help="save the file as UTF-8") from None
     return RawConfig(parse_json(Source(name, text)), Origin(name, text))
 
 
@@ -215,6 +221,7 @@ def expand_items(value: Callable[[str], Any], fields: Mapping[str, Any]) -> dict
         for index in indices[:-1]:
             inner = inner[index] if isinstance(inner, list) and index < len(inner) else None
         if not isinstance(inner, list) or indices[-1] >= len(inner):
-            raise FormulaError(f"{path}: {field} has no such item")
+            items = f"it has {len(inner)} items" if isinstance(inner, list) else "it is not a list"
+            raise FormulaError(f"{path}: {field} has no such item: {items}", help="count the items from 0")
         inner[indices[-1]] = item
     return found

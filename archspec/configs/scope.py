@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from archspec.configs import checks
+from archspec.configs.blame import blame, example, unmet_condition
 from archspec.configs.origin import Origin as Origin
-from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError, did_you_mean
+from archspec.configs.origin import declared
+from archspec.errors import ArchspecError, ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, callee, names
-from archspec.language.values import describe, value_of, without_tuple
+from archspec.language.values import describe, names_of, value_of, without_tuple
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NoReturn
 
@@ -71,14 +73,13 @@ class Scope(Evaluator):
         """Return a problem with a field, under the name that the config uses."""
         return self.origin.problem(self.given.get(field, field), message, help_)
 
-    def refuse(self, field: str, message: str, help_: str = "") -> NoReturn:
-        raise ConfigError(self.problem(field, message, help_))
+    def refuse(self, field: str, message: str, help_: str = "", place: Place | None = None) -> NoReturn:
+        raise ConfigError(self.problem(field, message + declared(place), help_))
 
     def canonical(self, name: str) -> str:
         return self.spec.attribute_map.get(name, name)
 
     def known_names(self) -> set[str]:
-        """Return the names that the spec reads, including other names of fields."""
         return {*self.spec.fields, *self.spec.fixed, *self.spec.attribute_map}
 
     def has(self, name: str) -> bool:
@@ -141,24 +142,16 @@ class Scope(Evaluator):
         """Errors: :class:`ConfigError` if a condition of transformers does not hold."""
         if self.is_true(self.read(condition, local), condition.tree):
             return
-        fields = sorted(name for name in names(condition.tree) if self.has(name))
-        values = {name: checks.format_value(self.get(name)) for name in fields}
-        unmet = checks.unmet_condition(condition, self.origin, values, fields, self.spec.model_type)
-        raise ConfigError(self.blame(fields, unmet))
-
-    def blame(self, fields: Iterable[str], problem: Problem) -> Problem:
-        """Move a problem of a spec's line to the first of some fields that the config gives."""
-        own = [self.canonical(name) for name in fields if self.has(name)]
-        given = next((self.given.get(name, name) for name in own if name in self.raw), "")
-        return self.origin.blame(given, problem) if given else problem
+        values = {name: self.get(name) for name in names(condition.tree) if self.has(name)}
+        raise ConfigError(unmet_condition(self, condition, values, self.spec.model_type))
 
     def read(self, expression: Expression, local: Locals | None = None) -> Any:
         """Return the value of an expression. Errors: :class:`ConfigError` if it cannot be evaluated."""
         try:
             return self.evaluate(expression, local)
         except EvaluationError as error:
-            fields = sorted(names(error.expression.tree))
-            raise ConfigError(self.blame(fields, error.problem(self.origin.name))) from None
+            read = names(error.expression.tree)
+            raise ConfigError(blame(self, read, error.problem(self.origin.label))) from None
 
     def name(self, name: str, node: ast.Name) -> Any:
         if not self.has(name):
@@ -188,7 +181,7 @@ class Scope(Evaluator):
         own = self.given.get(name, name) == field  # transformers reads other names last
         value = self.raw.get(name, absent) if own else None if field in self.nulls else absent
         if isinstance(value, bool) and type(value_of(absent)) is int:
-            self.refuse(name, f"{describe(value)} is not an int or null", "true and false are not numbers")
+            self.refuse(name, f"must be an integer or null, not {describe(value)}", "write a number or null")
         return value
 
     def get(self, name: str) -> Any:
@@ -200,7 +193,7 @@ class Scope(Evaluator):
             circle = " -> ".join([*self._pending[self._pending.index(name) :], name])
             default = self.spec.fixed.get(name) or self.spec.fields[name].default
             message, place = f"{name} depends on itself: {circle}", default and default.place
-            raise ConfigError(Problem(message, place, f"config.{name}"))
+            raise ConfigError(Problem(message, place, f"config.{name}", f"write a default for {name}"))
         self._pending.append(name)
         try:
             value = self._value(name)
@@ -230,7 +223,7 @@ class Scope(Evaluator):
         if value is ... or (value is None and field.computed and "None" not in field.types):
             if field.default is None:
                 message = f"is missing, and {self.spec.model_type} has no default for it"
-                self.refuse(name, message, f"needed at {field.place}")
+                self.refuse(name, message, f"add it, e.g. {example(self, field, ())}", field.place)
             return without_tuple(self.read(field.default))
         checked = self._check_value(field, value)
         if field.falsy and field.default is not None and not self.is_true(checked, field.default.tree):
@@ -240,14 +233,15 @@ class Scope(Evaluator):
     def _check_value(self, field: Field, value: Any) -> Any:
         kinds = field.types or checks.default_kinds(field, field.default and self.read(field.default))
         if message := checks.value_fault(field, kinds, value):
-            self.refuse(field.name, message, f"declared at {field.place}")
+            help_ = f"write {names_of(kinds)}, e.g. {example(self, field, value)}"
+            self.refuse(field.name, message, help_, field.place)
         return without_tuple(value)
 
     def _of_layers(self, field: Field, value: Any) -> dict[int, dict[str, Any]]:
         given = self._check_value(field, {} if value is None else value)
         layers = self.get("num_hidden_layers")
         for message in checks.layer_faults(field, given, self.spec, self.find, layers):
-            self.refuse(field.name, message, f"see {field.place}")
+            self.refuse(field.name, message, f"correct this entry of {field.name}", field.place)
         allowed = field.of_layers or ()
         return {int(i): {one: own[one] for one in allowed if one in own} for i, own in given.items()}
 
@@ -274,7 +268,11 @@ class Scope(Evaluator):
         if value is None and optional is not None and read(optional):
             return None
         if value is not None and not isinstance(value, Mapping):
-            self.refuse(field.name, f"{describe(value)} is not a sub-config", f"declared at {field.place}")
+            message, help_ = (
+                f"must be a mapping of fields, not {describe(value)}",
+                "set its fields one by one",
+            )
+            self.refuse(field.name, message, help_, field.place)
         if value is None or (is_opened and not flattened) or merged:
             value = {**{name: read(tree) for name, tree in options.items()}, **(value or {})}
         given = value.get("model_type") if callee(call) == "AutoConfig" else None
@@ -283,7 +281,8 @@ class Scope(Evaluator):
         elif key == "backbone_config" and not (self.raw.get(key) is None or given or optional or is_opened):
             model_type = None  # transformers knows a given backbone by its own model type alone
         if not isinstance(model_type, str) or not model_type:
-            self.refuse(f"{field.name}.model_type", f"{describe(model_type)} is not a model type")
+            message = f"must be a model type, not {describe(model_type)}"
+            self.refuse(f"{field.name}.model_type", message, "run archspec list to see the model types")
         if len(self.origin.path) > MAX_PATH:
             message = "sub-configs contain each other without end"
             raise ConfigError(Problem(message, field.place, f"config.{field.name}"))

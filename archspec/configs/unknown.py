@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from archspec.configs.origin import Origin
-from archspec.errors import Place, UnknownArchitectureError, nearest_names
+from archspec.errors import Place, UnknownArchitectureError, list_names, nearest_names, option
 from archspec.specs.exported import exported_types
 from archspec.specs.library import LIST_HELP, TRANSFORMERS_VERSION, Library
 from archspec.specs.records import Spec, SpecLibrary
@@ -14,20 +14,19 @@ from archspec.typing_light import Any
 
 _LM_HEAD = r"(With)?LMHead(Model)?$"
 _HEAD = r"(For[A-Z]\w*|WithProjection|DoubleHeadsModel)$"
-_OWN_CODE = "the checkpoint brings its code (auto_map)"
 
 
 def unknown_type(model_type: str, library: SpecLibrary, remote: bool = False) -> tuple[str, str]:
     """Return the message and the help for a model type without a spec; ``remote``: the config has code."""
-    help_ = "name a class to count it as with --architecture CLASS"
+    help_ = f"pass {option('architecture', 'CLASS')} to count it as that class"
     if model_type in exported_types():
-        message = f"{model_type} is a model type of transformers {TRANSFORMERS_VERSION} without a spec"
+        message = f"there is no spec for the model type {model_type} of transformers {TRANSFORMERS_VERSION}"
         return message, f"{help_}; {LIST_HELP}"
     if remote:
-        message = f"{model_type} is not a model type of transformers: {_OWN_CODE}"
-        return message, f"{help_}, or a directory with its spec with --specs FOLDER"
+        message = f"{model_type} is custom code in the checkpoint (auto_map), not a transformers model type"
+        return message, f"{help_}, or {option('specs', 'DIR')} with a spec for it"
     near = nearest_names(model_type, [*exported_types(), *library.model_types()])
-    help_ = f"did you mean {' or '.join(near)}?" if near else f"{help_}; {LIST_HELP}"
+    help_ = f"did you mean {list_names(near)}?" if near else f"{help_}; {LIST_HELP}"
     return f"transformers {TRANSFORMERS_VERSION} has no model type {model_type!r}", help_
 
 
@@ -44,7 +43,7 @@ def unknown_part(
 def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) -> tuple[str, str]:
     """Return the message and the help for a class without a spec; ``spec`` is that of the config's type."""
     if any(name in found.classes for found in exported_types().values()):
-        return f"{name} is a class of transformers {TRANSFORMERS_VERSION} without a spec", LIST_HELP
+        return f"there is no spec for the class {name} of transformers {TRANSFORMERS_VERSION}", LIST_HELP
     own, known = spec.architectures if spec else (), library.index()
     begun = sorted((one for one in known if name.startswith(one) and _head(one)), key=len)[-1:]
     near = (
@@ -54,11 +53,13 @@ def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) 
         or nearest_names(name, own or known)
         or own
     )
-    help_ = f"did you mean --architecture {' or --architecture '.join(near[:2])}?" if near else LIST_HELP
+    shown = [option("architecture", one) for one in near[:2]]
+    help_ = f"did you mean {list_names(shown)}?" if near else LIST_HELP
     if spec and spec.module(name):
         return f"{name} is a part of {spec.model_type}'s classes that transformers does not export", help_
-    why = f": {_OWN_CODE}" if remote else ""
-    return f"transformers {TRANSFORMERS_VERSION} does not export a class {name}{why}", help_
+    if remote:
+        return f"{name} is custom code in the checkpoint (auto_map), not a transformers class", help_
+    return f"transformers {TRANSFORMERS_VERSION} has no class {name}", help_
 
 
 def same_class(name: str, architectures: Sequence[str]) -> list[str]:

@@ -64,10 +64,10 @@ class EvaluationError(Exception):
         super().__init__(message)
         self.message, self.expression, self.node, self.help = message, expression, node, help_
 
-    def problem(self, config: str = "") -> Problem:
-        message, place = self.message, self.expression.place_of(self.node)
-        message = f"{config}: {message}" if config else message
-        return Problem(message, place, self.expression.path, self.help)
+    def problem(self, label: str = "") -> Problem:
+        """Return the problem at its place; ``label`` names the config that was read."""
+        place = self.expression.place_of(self.node)
+        return Problem(label + self.message, place, self.expression.path, self.help)
 
 
 def parse(scalar: Scalar, path: str = "", skip: int = 0, checked: bool = False) -> Expression:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
+from archspec.errors import list_names
 from archspec.typing_light import Any
 
 MAX_INT = 2**63 - 1
@@ -15,6 +16,17 @@ _NAMES = {
     "Node": "module",
     "Scope": "sub-config",
     "SubConfig": "sub-config",
+}
+_PHRASES = {  # one value of a kind, and several
+    "int": ("an integer", "integers"),
+    "float": ("a number", "numbers"),
+    "bool": ("true or false", "true or false"),
+    "str": ("a string", "strings"),
+    "list": ("a list", "lists"),
+    "dict": ("a mapping", "mappings"),
+    "None": ("null", "null"),
+    "any": ("any value", "any values"),
+    "layers": ("a mapping", "mappings"),
 }
 KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,),
@@ -129,15 +141,21 @@ def describe(value: Any) -> str:
     if name not in ("int", "float", "str"):
         return f"a {_NAMES.get(name, name.lower())}"
     text = "too large" if name == "int" and value.bit_length() >= 4_096 else repr(value)
-    return f"the {'text' if name == 'str' else 'number'} {_cut(text)}"
+    return f"the {'string' if name == 'str' else 'number'} {_cut(text)}"
 
 
 def names_of(kinds: Iterable[str]) -> str:
     """Return kinds of values as a phrase.
 
-    >>> names_of(["int", "None"]), names_of(["list[str]"])
-    ('an int or null', 'a list[str]')
+    >>> names_of(["int", "None"]), names_of(["list[str]"]), names_of(["float", "int"])
+    ('an integer or null', 'a list of strings', 'a number')
     """
-    articles = {"None": "", "any": "", "layers": "", "int": "an "}
-    named = ((articles.get(kind.partition("[")[0], "a "), kind.replace("None", "null")) for kind in kinds)
-    return " or ".join(article + name for article, name in named)
+    kinds = [kind for kind in kinds if kind != "int" or "float" not in kinds]
+    return list_names([_name_of(kind) for kind in kinds])
+
+
+def _name_of(kind: str) -> str:
+    base, _, inner = kind.partition("[")
+    if base != "list" or not inner:
+        return _PHRASES[base][0]
+    return f"a list of {list_names([_PHRASES[one.partition('[')[0]][1] for one in parse_kinds(inner[:-1])])}"

@@ -173,6 +173,11 @@ def shown_path(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
+def is_shipped(shown: str) -> bool:
+    """Return True for the path of a shipped spec, as messages name it."""
+    return shown.startswith(os.path.basename(folder()) + os.sep)
+
+
 @cache
 def read_json(name: str) -> Any:
     """Return the content of a JSON file next to the shipped specs; callers do not change it."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TRANSFORMERS_VERSION = "5.24.0"  # which the specs describe
 COSTS = "costs.json"  # the classes whose costs are validated
-LIST_HELP = "archspec list shows the supported models"
+LIST_HELP = "run archspec list to see the supported models"
 
 
 class Library:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from archspec.configs.blame import blame
 from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals, names
@@ -57,7 +58,7 @@ class Builder(Inside):
         try:
             self.root = self.instantiate(module, self.scope, {}, name)
         except EvaluationError as error:
-            raise ConfigError(error.problem(self.scope.origin.name)) from None
+            raise ConfigError(error.problem(self.scope.origin.label)) from None
         self.architecture = architecture
         return self.root
 
@@ -68,14 +69,16 @@ class Builder(Inside):
             return self.memo[key][0]
         self.spend(12, node)
         if len(self.frames) > MAX_DEPTH:
-            self.fail(f"{module.name} contains itself", node, "a module tree has an end")
+            help_ = f"remove {module.name} from its attributes, or repeat layers with `for i in range(n)`"
+            self.fail(f"{module.name} contains itself", node, help_)
         frame = self.frame_of(module, scope, dict(arguments))
         self.frames.append(frame)
         try:
             built = self._build_once(module, frame, node)
         except EvaluationError as error:
-            read = sorted(names(error.expression.tree))
-            raise ConfigError(scope.blame(read, error.problem(scope.origin.name))) from None
+            read = names(error.expression.tree)
+            problem = blame(scope, read, error.problem(scope.origin.label), module.where)
+            raise ConfigError(problem) from None
         finally:
             self.frames.pop()
         if key is not None:

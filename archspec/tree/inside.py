@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from archspec.configs.checks import unmet_condition
+from archspec.configs.blame import unmet_condition
 from archspec.configs.scope import Scope, open_part
 from archspec.errors import ConfigError, did_you_mean
 from archspec.language.evaluator import Evaluator
@@ -95,15 +95,14 @@ class Inside(Evaluator):
         if self.is_true(self.evaluate(condition, dict(frame.local)), condition.tree):
             return
         scope = frame.scope
-        local = names(condition.tree) & frame.local.keys()  # parameters, and names of `where:` by now
-        fields = sorted(name for name in names(condition.tree) - local if scope.has(name))
-        values = {n: frame.local[n] if n in local else scope.get(n) for n in sorted({*local, *fields})}
-        shown = {name: describe(value).removeprefix("the number ") for name, value in values.items()}
-        behind = set[str]().union(*(names(frame.where[name].tree) for name in local & frame.where.keys()))
-        fields += sorted(name for name in behind if scope.has(name))
-        raise ConfigError(
-            scope.blame(fields, unmet_condition(condition, scope.origin, shown, fields, condition.path))
-        )
+        read = names(condition.tree)
+        local = read & frame.local.keys()  # parameters, and names of `where:` by now
+        values = {
+            name: frame.local[name] if name in local else scope.get(name)
+            for name in read
+            if name in local or scope.has(name)
+        }
+        raise ConfigError(unmet_condition(scope, condition, values, condition.path, frame.where))
 
     def output_path(self, path: Expression) -> OutputEmbeddings:
         """Evaluate `a.b`, `None`, or `a.b if condition else c.d`."""

@@ -1,0 +1,90 @@
+"""Which fields of a config cause a problem, and the problem at their place in the config."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+
+from archspec.configs.checks import nearest_value
+from archspec.errors import ArchspecError, Problem, list_names
+from archspec.language.expression import Expression, names
+from archspec.language.values import describe, short_repr, value_of
+from archspec.specs.records import Field
+from archspec.typing_light import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archspec.configs.scope import Scope
+
+Where = Mapping[str, Expression]
+_NO_WHERE: Where = {}
+
+
+def source_fields(scope: Scope, read: Iterable[str], where: Where = _NO_WHERE) -> list[str]:
+    """Return the fields that some names depend on: a computed one that is not given stands for others.
+
+    ``where`` has the local names of a module.
+    """
+    found, seen, pending = list[str](), set[str](), sorted(read)
+    while pending:
+        name = pending.pop(0)
+        if name in seen:
+            continue
+        seen.add(name)
+        field = scope.spec.fields.get(scope.canonical(name)) if name not in where else None
+        default = where.get(name) or scope.spec.fixed.get(scope.canonical(name))
+        if field is not None and field.computed and field.name not in scope.raw:
+            default = field.default
+        if default is not None:
+            pending += sorted(names(default.tree))
+        elif scope.has(name):
+            found.append(scope.canonical(name))
+    return found
+
+
+def blame(scope: Scope, read: Iterable[str], problem: Problem, where: Where = _NO_WHERE) -> Problem:
+    """Move a problem of a spec's line to the first of the fields ``read`` that the config gives."""
+    fields = source_fields(scope, read, where)
+    zeros = [name for name in fields if value_of(scope.values.get(name)) == 0 and name in scope.raw]
+    problem = problem._replace(help=problem.help or _instruction(scope, zeros, fields))
+    given = next((scope.given.get(name, name) for name in [*zeros, *fields] if name in scope.raw), "")
+    return scope.origin.blame(given, problem) if given else problem
+
+
+def _instruction(scope: Scope, zeros: Collection[str], fields: Collection[str]) -> str:
+    """Return how to change the fields behind a problem; '' if there is none."""
+    change = [scope.origin.path + scope.given.get(name, name) for name in zeros or fields]
+    if zeros:
+        return f"set {list_names(change, 'and')} to a positive integer"
+    return f"change {list_names(change)}" if change else ""
+
+
+def unmet_condition(
+    scope: Scope,
+    condition: Expression,
+    values: Mapping[str, Any],
+    path: str,
+    where: Where = _NO_WHERE,
+) -> Problem:
+    """Return the problem of a condition that does not hold, with the values of its names."""
+    found = ", ".join(f"{name} = {format_value(value)}" for name, value in sorted(values.items()))
+    message = f"transformers requires `{condition.text}`, but {found or 'it does not hold'}"
+    problem = Problem(scope.origin.label + message, condition.place, path)
+    return blame(scope, names(condition.tree), problem, where)
+
+
+def example(scope: Scope, field: Field, value: Any) -> str:
+    """Return a field with a value that it can have, as the user writes it."""
+    default: Any = None
+    with suppress(ArchspecError):
+        default = field.default and scope.read(field.default)
+    meant = nearest_value(field, value_of(value), value_of(default))
+    return scope.origin.setting(scope.given.get(field.name, field.name), meant)
+
+
+def format_value(value: Any) -> str:
+    """Return a field's value for a message, with the length of a list."""
+    value = value_of(value)
+    if isinstance(value, list):
+        return f"{short_repr(value)} ({len(value)} items)"
+    part = describe(value)
+    return part if part == "a sub-config" else short_repr(value)
