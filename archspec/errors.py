@@ -6,6 +6,7 @@ Every error derives from :class:`ArchspecError`. It has one or more :class:`Prob
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -46,21 +47,20 @@ def on_command_line() -> bool:
 def option(name: str, value: Any = "") -> str:
     """Return an option, and maybe its value, as the caller writes it: in Python or on the command line.
 
-    >>> option("encoder_tokens"), option("encoder_tokens", 512), option("set", "hidden_size=64")
+    >>> option("encoder_tokens"), option("encoder_tokens", 512), option("set", {"hidden_size": 64})
     ('encoder_tokens', 'encoder_tokens=512', "set={'hidden_size': 64}")
     >>> with command_line():
-    ...     option("encoder_tokens"), option("encoder_tokens", 512), option("set", "hidden_size=64")
+    ...     option("encoder_tokens"), option("encoder_tokens", 512), option("set", {"hidden_size": 64})
     ('--encoder-tokens', '--encoder-tokens 512', '--set hidden_size=64')
     """
-    if _on_command_line.get():
-        return f"--{name.replace('_', '-')} {value}".rstrip()
-    if value == "":
-        return name
-    if name == "set":
-        pairs = (text.partition("=") for text in str(value).split(","))
-        return f"set={{{', '.join(f'{path!r}: {text}' for path, _, text in pairs)}}}"
-    is_text = isinstance(value, str) and not value.isupper()
-    return f"{name}={value!r}" if is_text else f"{name}={value}"
+    if not _on_command_line.get():
+        is_plain = isinstance(value, str) and value.isupper()
+        return f"{name}={value if is_plain else repr(value)}" if value != "" else name
+    if isinstance(value, dict):
+        texts = {one: text if isinstance(text, str) else json.dumps(text) for one, text in value.items()}
+        value = ",".join(f"{one}={text}" for one, text in texts.items())
+        value = f"'{value}'" if re.search(r"[\s\[{\"]", value) else value
+    return f"--{name.replace('_', '-')} {value}".rstrip()
 
 
 def list_names(names: Iterable[Any], last: str = "or") -> str:

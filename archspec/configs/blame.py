@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from archspec.configs.checks import nearest_value
 from archspec.errors import ArchspecError, Problem, list_names
 from archspec.language.expression import Expression, names
-from archspec.language.values import describe, short_repr, value_of
+from archspec.language.values import describe, names_of, short_repr, value_of
 from archspec.specs.records import Field
 from archspec.typing_light import TYPE_CHECKING, Any
 
@@ -70,6 +71,14 @@ def unmet_condition(
     message = f"transformers requires `{condition.text}`, but {found or 'it does not hold'}"
     problem = Problem(scope.origin.label + message, condition.place, path)
     return blame(scope, names(condition.tree), problem, where)
+
+
+def type_help(scope: Scope, field: Field, kinds: Iterable[str], value: Any) -> str:
+    """Return how to write a field that has a value of a wrong type."""
+    wanted = f"write {names_of(kinds)}"
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+:[0-9:*]+", value):
+        wanted = "use archspec sweep for a range, or write one value"
+    return f"{wanted}, e.g. {example(scope, field, value)}"
 
 
 def example(scope: Scope, field: Field, value: Any) -> str:

@@ -86,7 +86,7 @@ def value_fault(field: Field, kinds: Iterable[str], value: Any) -> str:
         if not -MAX_INT <= number <= MAX_INT:
             return "must be a number, not NaN" if number != number else "must be below 2**63"
         if number < 0 and isinstance(value_of(number), int) and not may_be_negative(field):
-            return f"must not be negative, but is {number}"
+            return f"must not be negative, but {'is' if value is number else 'contains'} {number}"
     return ""
 
 
@@ -98,7 +98,8 @@ def nearest_value(field: Field, value: Any, default: Any) -> Any:
     with suppress(ValueError, OverflowError):
         number = float(text) if text else nan
         guesses += [int(number)] if number == int(number) else [number]
-    guesses += [default, *(one for kind, one in _EXAMPLES.items() if kind in kinds)]
+    guesses += [default] if default is not None else []
+    guesses += (one for kind, one in _EXAMPLES.items() if kind in kinds)
     fits = (one for one in guesses if has_kind(one, kinds) and all(0 <= n <= MAX_INT for n in numbers(one)))
     return next(fits, None)
 
@@ -136,7 +137,7 @@ def unsupported_values(spec: Spec, raw: Mapping[str, Any]) -> Iterator[Fault]:
         message = (
             f"is computed by transformers, which rejects configs that set it{declared(spec.readonly[name])}"
         )
-        yield name, message, f"remove {name} from the config"
+        yield name, message, "remove it from the config"
     for name, value in raw.items():
         named = "act" in name or name in _ACTIVATION_FIELDS
         is_unknown = named and isinstance(value, str) and value.removeprefix("gated-") not in ACTIVATIONS
@@ -226,4 +227,4 @@ def layer_faults(
                 if value != shared(name):  # a layer may repeat the value of all layers
                     yield f"layer {index}: the spec does not support a {name} that differs between layers"
             elif known and (fault := value_fault(known, known.types or ("int",), value)):
-                yield f"layer {index}: {name}: {fault}"
+                yield f"layer {index}: {name} {fault}"

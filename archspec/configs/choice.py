@@ -84,11 +84,12 @@ def _auto_classes(model_type: str, name: str) -> set[str]:
 
 
 def _example_class(spec: Spec) -> str:
-    return next((one for one in spec.architectures if one.endswith("ForCausalLM")), spec.architectures[0])
+    found = [one for one in spec.architectures if one.endswith("ForCausalLM")]
+    return next(iter([*found, *spec.architectures]), "")
 
 
-def _naming_help() -> str:
-    named = f"{option('architecture', 'CLASS')} or {option('set', 'model_type=TYPE')}"
+def naming_help() -> str:
+    named = f"{option('architecture', 'CLASS')} or {option('set', {'model_type': 'TYPE'})}"
     return f"pass {named}; run archspec list to see both"
 
 
@@ -116,11 +117,11 @@ class _Chooser:
         model_type, name = self.raw.get("model_type"), self.name
         if model_type is not None and not isinstance(model_type, str):
             raise self.invalid_name_error(
-                "model_type", f"must be a model type, not {describe(model_type)}", _naming_help()
+                "model_type", f"must be a model type, not {describe(model_type)}", naming_help()
             )
         if not model_type and not name:
             message = "the config has neither model_type nor architectures"
-            raise ConfigError(self.config.origin.label + message, help=_naming_help())
+            raise ConfigError(self.config.origin.label + message, help=naming_help())
         if not model_type:
             self.check_known(None)
             return Choice(self.library.model_type_of(name), name, self.config)
@@ -145,7 +146,7 @@ class _Chooser:
         if not spec.architectures:
             users = [one for one, entry in self.library.entries().items() if model_type in entry.needs]
             whole = f"it is a part of {list_names(users, 'and')}" if users else "it has no class"
-            help_ = f"run archspec list {users[0]}" if users else _naming_help()
+            help_ = f"run archspec list {users[0]}" if users else naming_help()
             raise UnknownArchitectureError(f"{model_type} is not a model by itself: {whole}", help=help_)
         name = spec.architectures[0]
         other = option("architecture", "CLASS")
@@ -165,12 +166,10 @@ class _Chooser:
         self.check_known(spec)
         if self.asked:
             return self.as_class_of_type(f"the config is {spec.model_type}'s: {name}", spec)
-        message = (
-            f"{name} is not a class of the model type {spec.model_type}, but of {list_names(types, 'and')}"
-        )
-        help_ = (
-            f"pass {option('architecture')} with a class of {spec.model_type}, e.g. {_example_class(spec)}"
-        )
+        owners, usual = list_names(types, "and"), _example_class(spec)
+        message = f"{name} is not a class of the model type {spec.model_type}, but of {owners}"
+        help_ = f"pass {option('architecture')} with a class of {spec.model_type}, e.g. {usual}"
+        help_ = help_ if usual else f"pass a config of {types[0]}"
         raise self.invalid_name_error("architectures", message, help_)
 
     def as_class_of_type(self, reason: str, own: Spec | None = None) -> Choice:
@@ -180,7 +179,8 @@ class _Chooser:
         if not self.raw.keys() & {*spec.fields, *spec.attribute_map} - _IN_MOST_CONFIGS:
             given = self.raw.get("model_type")
             message = f"{self.name} is a class of {model_type}, but this is a config of {given}"
-            classes = f" with a class of {given}, e.g. {_example_class(own)}" if own else ""
+            usual = _example_class(own) if own else ""
+            classes = f" with a class of {given}, e.g. {usual}" if usual else ""
             help_ = f"pass a config of {model_type}, or {option('architecture')}{classes}"
             if not self.asked:
                 message = f"the config sets no field of {model_type}, the model type of {self.name}"
@@ -226,7 +226,8 @@ class _Chooser:
             own = value.get("model_type") or (fixed[0] if len(fixed) == 1 else "")
             if own in types:
                 config = RawConfig(dict(value), self.config.origin.child(field))
-                note = f"{self.name} is a part of the model: only {field} is read, as by {self.name}.from_pretrained"
+                how = f"only {field} is read, as by {self.name}.from_pretrained"
+                note = f"{self.name} is a part of the model: {how}"
                 return Choice(own, self.name, config, (note,))
         return None
 

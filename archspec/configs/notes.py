@@ -59,12 +59,8 @@ def _general_notes(raw: Mapping[str, Any], is_custom: bool) -> Iterator[tuple[ob
     """Yield notes that do not depend on the spec, each after its condition."""
     quantized = (raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
     is_quantized = any(isinstance(value, Mapping) and value for value in quantized)
-    yield (
-        is_quantized,
-        (
-            "parameters and modules are those of the unquantized model; bytes are those of the quantized weights"
-        ),
-    )
+    of_quantized = "parameters and modules are unquantized; bytes are those of the quantized weights"
+    yield is_quantized, of_quantized
     code = f"the checkpoint has custom code (auto_map); this counts the class in transformers {_VERSION}"
     yield raw.get("auto_map") and not is_custom, code
     listed = len(raw.get("architectures") or ())
@@ -114,7 +110,7 @@ def _replaced_specs(scope: Scope) -> Iterator[str]:
         return
     first, *others = library.files_of(model_type) or [""]
     if others:
-        yield f"the spec of {model_type} is {first}, instead of {others[-1]}"
+        yield f"the spec of {model_type} is read from {first}, instead of {others[-1]}"
     for part in scope.parts().values():
         yield from _replaced_specs(part)
 
@@ -192,7 +188,7 @@ def _unread_problem(scope: Scope, unread: list[_Unread]) -> Problem:
     names = list_names([name for name, *_ in unread], "and")
     defaults = list_names([f"{path} = {default}" for _, _, path, default in unread], "and")
     message = f"{scope.spec.model_type} ignores {names} and would use its default {defaults}"
-    settings = ",".join(f"{path}={value}" for _, value, path, _ in unread)
+    settings = {path: value for _, value, path, _ in unread}
     return scope.origin.problem(unread[0][0], message, f"pass {option('set', settings)}")
 
 

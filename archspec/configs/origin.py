@@ -65,8 +65,8 @@ class Origin(NamedTuple):
     def problem(self, field: str, message: str, help_: str = "") -> Problem:
         """Return a problem with a field, at its line or that of the nearest part around it."""
         path = (self.path + field).removesuffix(".")
-        is_predicate = re.match(_PREDICATES, message)
-        text = f"{path} {message}" if is_predicate else f"{path}: {message}" if path else message
+        is_predicate = re.match(_PREDICATES, message) is not None
+        text = f"{path} {message}" if is_predicate and path else f"{path}: {message}" if path else message
         if path in self.overrides:
             place = Place(Source(OVERRIDE, self.overrides[path]), 1, 1, len(path))
             return Problem(text if is_predicate else message, place, help=help_)
@@ -84,12 +84,10 @@ class Origin(NamedTuple):
         >>> Origin(text="{}").setting("hidden_size", 64), Origin().setting("hidden_size", 64)
         ('"hidden_size": 64', "set={'hidden_size': 64}")
         """
-        path, text = self.path + field, json.dumps(value, default=str)
-        return (
-            option("set", f"{path}={text}")
-            if path in self.overrides or not self.text
-            else f'"{field}": {text}'
-        )
+        path = self.path + field
+        if path in self.overrides or not self.text:
+            return option("set", {path: value})
+        return f'"{field}": {json.dumps(value, default=str)}'
 
     def blame(self, field: str, problem: Problem) -> Problem:
         """Move a problem from a spec's line to a field of the file or an override, if there is one."""

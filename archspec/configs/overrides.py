@@ -52,6 +52,9 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not value:
         help_ = f'write {path}=VALUE; null is None, and "" is an empty string'
         _refuse(text, start, "the value is missing", help_)
+    if several := re.match(r"[^\s\"\[{]+\s+(" + _PATH.removesuffix("$") + r")\s*=", value):
+        help_ = f"separate overrides with commas: {path}={value.split()[0]},{several[1]}=…"
+        _refuse(text, start, "two overrides are separated by a space", help_)
     if find_deep_nesting(value):
         _refuse(text, start, "the value is nested too deep", "remove brackets")
     try:
@@ -279,12 +282,14 @@ def _near_fields(scope: Scope, name: str, is_part: bool) -> str:
     """Return a help line with the fields that an unknown name can mean: of this config, or of a part."""
     spec, parts = scope.spec, scope.parts()
     inside = [f"{part}.{name}" for part, inner in parts.items() if inner.has(name)]
-    same = [one for one in SYNONYMS.get(name, ()) if scope.canonical(one) in spec.fields]
+    same = [scope.canonical(one) for one in SYNONYMS.get(name, ()) if scope.canonical(one) in spec.fields]
     if not is_part and (found := inside or same[:1]):
         return f"did you mean {list_names(found)}?"
     if is_part and not parts:
-        return f"leave out {name}.: {spec.model_type} has no sub-configs"
+        return f"{spec.model_type} has no sub-configs: leave out {name!r} and the dot"
     known = [*parts] if is_part else [*spec.fields, *spec.attribute_map, *_ALWAYS, *_field_kinds(scope)]
     words = sorted({one for one in known if re.search(rf"(^|_){re.escape(name)}(_|$)", one)}, key=len)
-    near = did_you_mean(name, words[:3] or [one for one in known if one[:1] != "_"])
+    if words:
+        return f"did you mean {list_names(words[:3])}?"
+    near = did_you_mean(name, [one for one in known if one[:1] != "_"])
     return near or f"run archspec sensitivity {spec.model_type} to see the fields"

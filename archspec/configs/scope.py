@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from archspec.configs import checks
-from archspec.configs.blame import blame, example, unmet_condition
+from archspec.configs.blame import blame, example, type_help, unmet_condition
 from archspec.configs.origin import Origin as Origin
 from archspec.configs.origin import declared
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, callee, names
-from archspec.language.values import describe, names_of, value_of, without_tuple
+from archspec.language.values import describe, value_of, without_tuple
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NoReturn
 
@@ -233,8 +233,7 @@ class Scope(Evaluator):
     def _check_value(self, field: Field, value: Any) -> Any:
         kinds = field.types or checks.default_kinds(field, field.default and self.read(field.default))
         if message := checks.value_fault(field, kinds, value):
-            help_ = f"write {names_of(kinds)}, e.g. {example(self, field, value)}"
-            self.refuse(field.name, message, help_, field.place)
+            self.refuse(field.name, message, type_help(self, field, kinds, value), field.place)
         return without_tuple(value)
 
     def _of_layers(self, field: Field, value: Any) -> dict[int, dict[str, Any]]:

@@ -19,7 +19,8 @@ _NAMES = {
 }
 _PHRASES = {  # one value of a kind, and several
     "int": ("an integer", "integers"),
-    "float": ("a number", "numbers"),
+    "float": ("a float", "floats"),
+    "number": ("a number", "numbers"),
     "bool": ("true or false", "true or false"),
     "str": ("a string", "strings"),
     "list": ("a list", "lists"),
@@ -150,7 +151,9 @@ def names_of(kinds: Iterable[str]) -> str:
     >>> names_of(["int", "None"]), names_of(["list[str]"]), names_of(["float", "int"])
     ('an integer or null', 'a list of strings', 'a number')
     """
-    kinds = [kind for kind in kinds if kind != "int" or "float" not in kinds]
+    kinds = [*kinds]
+    if {"int", "float"} <= {*kinds}:
+        kinds = ["number", *(kind for kind in kinds if kind not in ("int", "float"))]
     return list_names([_name_of(kind) for kind in kinds])
 
 

@@ -48,7 +48,7 @@ class Builder(Inside):
         """
         spec = self.scope.spec
         if spec.refuse:
-            raise UnknownArchitectureError(f"{spec.model_type} is not counted: {spec.refuse}")
+            raise UnknownArchitectureError(f"{spec.model_type} is not supported: {spec.refuse}")
         module = spec.module(architecture)
         if module is None:
             message = f"{architecture!r} is not an architecture of {spec.model_type}"
@@ -221,7 +221,7 @@ class Builder(Inside):
         if name.startswith(AUTO):
             if spec.refuse:
                 path = scope.origin.path + spec.model_type
-                raise UnknownArchitectureError(f"{path} is not counted: {spec.refuse}")
+                raise UnknownArchitectureError(f"{path} is not supported: {spec.refuse}")
             found = (auto_class if spec.model_type in usual else listed_class)(spec, name)
             if found is None:
                 message = f"transformers' {name} lists no class for the model type {spec.model_type}"

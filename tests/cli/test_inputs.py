@@ -13,7 +13,7 @@ import archspec
 
 GPT2 = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_layer": 2}
 PARAMS = archspec.load(GPT2).params
-N_CTX = "n_ctx does not change any count of gpt2; n_positions does"
+N_CTX = "n_ctx does not affect any count; n_positions does"
 
 
 def write_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
@@ -51,8 +51,11 @@ def test_every_verb_reads_a_config_on_stdin(
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"model_type": "gpt2",\n "n_layer": }', "<stdin>:2:13: not JSON"),
-        (b'{"model_type": "gpt2",\n "n_layer": "two"}', "<stdin>:2:2: n_layer: the text 'two' is not an int"),
+        (b'{"model_type": "gpt2",\n "n_layer": }', "<stdin>:2:13: invalid JSON"),
+        (
+            b'{"model_type": "gpt2",\n "n_layer": "two"}',
+            "<stdin>:2:2: n_layer must be an integer, not",
+        ),
         (b"", "<stdin>:1:1: the file is empty"),
         (b'{"model_type": "\xff"}', "<stdin>:1:17: not UTF-8"),
     ],
@@ -87,15 +90,15 @@ def test_one_option_sets_several_fields(config: str, cli: Command) -> None:
 
 def test_a_name_is_not_a_checkpoint(cli: Command) -> None:
     of_type, of_class = (
-        "neither a config nor a class is given: LlamaModel, without any head, is counted at transformers' "
-        "defaults, which need not be a checkpoint's",
-        "no config is given: LlamaForCausalLM is counted at transformers' defaults, which need not be a "
-        "checkpoint's",
+        "no config given: this is LlamaModel (no head) with transformers' default config, which may differ "
+        "from any checkpoint",
+        "no config given: this is LlamaForCausalLM with transformers' default config, which may differ from "
+        "any checkpoint",
     )
     assert archspec.load("llama").notes == [of_type]
     assert archspec.load("llama", "LlamaForCausalLM").notes == [of_class]
     narrow = archspec.load("LlamaForCausalLM", set={"hidden_size": 1024}).notes
-    assert narrow == [of_class.replace("defaults", "defaults for fields that are not set")]
+    assert narrow == [of_class.replace("config, which", "config for fields that are not set, which")]
     assert archspec.load({"model_type": "llama"}, "LlamaForCausalLM").notes == []
     assert f"note: {of_class}\n" in cli("count LlamaForCausalLM").out
 
@@ -155,7 +158,7 @@ def test_fields_without_effect_in_other_verbs(cli: Command) -> None:
     tied = archspec.sweep("gpt2", {"n_layer": [3]}, tie={"n_ctx": "2 * n_positions"})
     assert next(tied.rows()) == {"n_layer": 3, "n_ctx": 2048, "params": params}
     dropout = archspec.sweep("llava", {"text_config.attention_dropout": [0.1]})
-    assert "does not change the number of parameters" in dropout.notes[0]
+    assert "does not affect the number of parameters" in dropout.notes[0]
     with pytest.raises(archspec.ArchspecError, match="n_positions does, so it cannot be chosen"):
         archspec.solve("gpt2", "n_ctx,n_layer", params="1e8")
     assert archspec.solve("gpt2", "n_layer", params="85e6", set={"n_ctx": [7]}, top=1).notes == [N_CTX]

@@ -59,7 +59,7 @@ def test_all_goes_on_past_a_spec_that_is_not_well_formed(
         (["verify", "BertModell"], "did you mean BertModel"),
         (["verify", "bert", "--all"], "pass one of"),
         (["verify", "bert", "--samples", "-1"], "--samples -1 is negative"),
-        (["verify", "layoutlmv2"], "layoutlmv2 is not counted"),
+        (["verify", "layoutlmv2"], "layoutlmv2 is not supported"),
         (["verify", "t5gemma2_decoder"], "t5gemma2_decoder is only a part of other models"),
         (["verify", "--costs", "MistralModel", "--json"], "--json is for the tensors of specs"),
     ],

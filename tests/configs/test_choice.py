@@ -44,7 +44,7 @@ def test_the_argument_the_config_or_the_base_model_decides(
 
 def test_notes_on_the_choice() -> None:
     assert choose(read_config(LLAMA)).notes == (
-        "neither the config nor you name a class: LlamaModel is counted, without any head",
+        "the config names no class: counting LlamaModel (no head); choose another with architecture=CLASS",
     )
     assert choose(read_config(LLAMA), "LlamaModel").notes == ()
     [note] = choose(read_config({**KIMI, "hidden_size": 64})).notes
@@ -57,7 +57,7 @@ def test_a_class_of_a_part_reads_the_part() -> None:
     assert found[:2] == ("clip_text_model", "CLIPTextModel")
     assert found.config.raw == {"hidden_size": 64} and found.config.origin.path == "text_config."
     assert found.notes == (
-        "CLIPTextModel is a part of the model: text_config is read, as by CLIPTextModel.from_pretrained",
+        "CLIPTextModel is a part of the model: only text_config is read, as by CLIPTextModel.from_pretrained",
     )
     llava = {"model_type": "llava", "text_config": {**LLAMA, "hidden_size": 64}}
     assert choose(read_config(llava), "LlamaForCausalLM").config.raw["hidden_size"] == 64
@@ -97,7 +97,7 @@ BY_AUTO_CLASS: list[tuple[Raw, str, str]] = [
 def test_the_model_type_decides_as_in_the_auto_classes(config: Raw, expected: str, auto: str) -> None:
     found = choose(read_config(config))
     assert found[:2] == (config["model_type"], expected)
-    assert f"{expected} is counted, as {auto} builds it for {config['model_type']}" in found.notes[0]
+    assert f": counting {expected}, the {auto} class for {config['model_type']}" in found.notes[0]
 
 
 @pytest.mark.reference
@@ -126,52 +126,67 @@ def test_an_unclear_class_is_refused(config: Raw, architecture: str | None) -> N
         choose(read_config(config), architecture)
 
 
-EXPORT = "transformers 5.24.0 does not export a class "
-MODEL, HEAD = "--architecture LlamaModel", "--architecture LlamaForCausalLM"
+EXPORT = "transformers 5.24.0 has no class "
+MODEL, HEAD = "architecture='LlamaModel'", "architecture='LlamaForCausalLM'"
 REFUSED: list[tuple[Raw, str | None, str, str]] = [
-    ({}, None, "the config has neither model_type nor architectures", "pass --architecture CLASS"),
-    ({"model_type": 3}, None, "model_type: the number 3 is not a model type", "pass --architecture CLASS"),
-    ({"model_type": "lama"}, None, "5.24.0 has no model type 'lama'", "did you mean llama or"),
+    ({}, None, "the config has neither model_type nor architectures", "pass architecture=CLASS"),
+    (
+        {"model_type": 3},
+        None,
+        "model_type must be a model type, not the number 3",
+        "pass architecture=CLASS",
+    ),
+    (
+        {"model_type": "lama"},
+        None,
+        "5.24.0 has no model type 'lama'",
+        "did you mean llama, mllama or",
+    ),
     (
         {"model_type": "xyzzy", "auto_map": {}},
         None,
-        "brings its code (auto_map)",
-        "with --specs FOLDER",
+        "xyzzy is custom code in the checkpoint (auto_map)",
+        "or specs=DIR",
     ),
-    ({"model_type": "esmfold2"}, None, "esmfold2 is a model type of transformers 5.24.0 without a spec", ""),
-    (KIMI, None, "DeepseekV3ForCausalLM would use its defaults alone", "give the config of the class"),
+    ({"model_type": "esmfold2"}, None, "there is no spec for the model type esmfold2", ""),
+    (KIMI, None, "sets no field of deepseek_v3", "pass a config of deepseek_v3"),
     (
         {"model_type": "dbrx_ffn_config", "architectures": ["BertModel"]},
         None,
-        "BertModel is not an architecture of the model type dbrx_ffn_config, but of bert",
-        "pass --architecture BertModel, or one of the classes",
+        "BertModel is not a class of the model type dbrx_ffn_config, but of bert",
+        "pass a config of bert",
     ),
     (
         {"model_type": "bert", "architectures": ["GPT2LMHeadModel"]},
         None,
         "of gpt-sw3 and gpt2",
-        "pass --architecture GPT2LMHeadModel",
+        "pass architecture with a class of bert, e.g. BertModel",
     ),
-    ({"model_type": "dbrx_ffn_config"}, None, "the spec of dbrx_ffn_config has no architectures", "pass"),
-    ({**LLAMA, "architectures": "LlamaModel"}, None, "'LlamaModel' is not a list of class names", "write"),
+    ({"model_type": "dbrx_ffn_config"}, None, "is not a model by itself: it is a part of dbrx", "list dbrx"),
+    (
+        {**LLAMA, "architectures": "LlamaModel"},
+        None,
+        "must be a list of class names, not 'LlamaModel'",
+        "write",
+    ),
     ({**LLAMA, "hidden_size": 64, "architectures": ["LlamaForCausalLMEagle3"]}, None, EXPORT, HEAD),
     (
         {"model_type": "qwen3", "hidden_size": 64, "architectures": ["DFlashDraftModel"], "auto_map": {}},
         None,
-        f"{EXPORT}DFlashDraftModel: the checkpoint brings its code",
-        "did you mean --architecture Qwen3Model or --architecture Qwen3ForCausalLM?",
+        "DFlashDraftModel is custom code in the checkpoint (auto_map)",
+        "did you mean architecture='Qwen3Model' or architecture='Qwen3ForCausalLM'?",
     ),
     (
         {"architectures": ["TFXLNetLMHeadModel"], "d_model": 64},
         None,
         EXPORT,
-        "--architecture XLNetLMHeadModel",
+        "architecture='XLNetLMHeadModel'",
     ),
     (LLAMA, "LLaMAForCausalLM", f"{EXPORT}LLaMAForCausalLM", HEAD),
-    ({"model_type": "gpt2"}, "GPT2ForCausalLM", EXPORT, "--architecture GPT2LMHeadModel"),
+    ({"model_type": "gpt2"}, "GPT2ForCausalLM", EXPORT, "architecture='GPT2LMHeadModel'"),
     ({"architectures": ["NoModel"]}, None, f"{EXPORT}NoModel", "did you mean"),
     (LLAMA, "LlamaMLP", "is a part of llama's classes that transformers does not export", MODEL),
-    ({"architectures": ["EsmFold2Model"]}, None, "EsmFold2Model is a class of transformers 5.24.0", "list"),
+    ({"architectures": ["EsmFold2Model"]}, None, "there is no spec for the class EsmFold2Model", "list"),
     ({"peft_type": "LORA"}, None, "the config has neither model_type nor architectures", "pass"),
 ]
 

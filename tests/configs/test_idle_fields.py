@@ -42,9 +42,9 @@ def test_all_are_accepted_at_once(model_type: str) -> None:
 
 def test_unknown_names_and_types_are_refused() -> None:
     for model_type in TYPES:
-        with pytest.raises(archspec.ArchspecError, match=f"a config of {model_type} has no field droput"):
+        with pytest.raises(archspec.ArchspecError, match=f"{model_type} has no field droput"):
             archspec.load(model_type, set={"droput": 0.1})
-    with pytest.raises(archspec.ArchspecError, match=r"layer_norm_epsilon: the text 'x' is not a float"):
+    with pytest.raises(archspec.ArchspecError, match="layer_norm_epsilon must be a float, not"):
         archspec.load("gpt2", set={"layer_norm_epsilon": "x"})
 
 

@@ -30,12 +30,12 @@ def test_an_object_is_read() -> None:
     ("text", "line", "column", "message"),
     [
         ("", 1, 1, "the file is empty"),
-        ("[1]", 1, 1, "a list is not a config"),
-        ('{"a": 1,}', 1, 9, "not JSON: "),
+        ("[1]", 1, 1, "a config must be a JSON object, not a list"),
+        ('{"a": 1,}', 1, 9, "invalid JSON: "),
         ('{"a": 1,\n "a": 2}', 2, 2, "a is given twice"),
         ('{"a": {"b": 1, "b": 2}}', 1, 16, "b is given twice"),
         ('{"a": ' + "[" * 70 + "]" * 70 + "}", 1, 70, "nested deeper than 64 levels"),
-        ('{"a": ' + "9" * 5000 + "}", 1, 7, "a number of more than 4,300 digits"),
+        ('{"a": ' + "9" * 5000 + "}", 1, 7, "a number has more than 4,300 digits"),
     ],
     ids=lambda part: str(part)[:24],
 )
@@ -136,17 +136,17 @@ FILE = Origin("config.json", PARTS, overrides=SET, opened=["part"])
 @pytest.mark.parametrize(
     ("origin", "field", "shown"),
     [
-        (FILE, "text_config", "config.json:3:2: text_config: is odd"),
-        (FILE, "text_config.width", "config.json:4:3: text_config.width: is odd"),
-        (FILE.child("text_config"), "width", "config.json:4:3: text_config.width: is odd"),
-        (FILE, "text_config.depth", "config.json:3:2: text_config.depth: is odd"),  # at the nearest part
-        (FILE, "depth", "config.json:1:1: depth: is odd"),
-        (FILE, "size", "override:1:1: size: is odd"),
-        (FILE.child("text_config"), "x", "override:1:1: text_config.x: is odd"),
-        (Origin(), "size", "config: size: is odd"),
-        (Origin("q.json", PARTS, "text_config."), "", "q.json:3:2: text_config: is odd"),
+        (FILE, "text_config", "config.json:3:2: text_config is odd"),
+        (FILE, "text_config.width", "config.json:4:3: text_config.width is odd"),
+        (FILE.child("text_config"), "width", "config.json:4:3: text_config.width is odd"),
+        (FILE, "text_config.depth", "config.json:3:2: text_config.depth is odd"),  # at the nearest part
+        (FILE, "depth", "config.json:1:1: depth is odd"),
+        (FILE, "size", "size=9: size is odd"),
+        (FILE.child("text_config"), "x", "text_config.x=1: text_config.x is odd"),
+        (Origin(), "size", "size is odd"),
+        (Origin("q.json", PARTS, "text_config."), "", "q.json:3:2: text_config is odd"),
         (Origin("q.json", PARTS), "", "q.json:1:1: is odd"),
-        (Origin("mine").child("a").child("b"), "c", "mine: a.b.c: is odd"),
+        (Origin("mine").child("a").child("b"), "c", "mine: a.b.c is odd"),
     ],
 )
 def test_the_place_of_a_problem(origin: Origin, field: str, shown: str) -> None:

@@ -22,24 +22,24 @@ LLAVA = {"model_type": "llava", "hidden_size": 64}
     ("config", "expected"),
     [
         (LLAMA, []),
-        ({**LLAMA, "quantization_config": {"bits": 4}}, ["tensors are those of the unquantized model"]),
-        ({**LLAMA, "auto_map": {"AutoModel": "x.Y"}}, ["auto_map names the checkpoint's code"]),
-        ({**LLAMA, "architectures": ["LlamaModel", "LlamaForCausalLM"]}, ["architectures names 2 classes"]),
+        ({**LLAMA, "quantization_config": {"bits": 4}}, ["parameters and modules are unquantized"]),
+        ({**LLAMA, "auto_map": {"AutoModel": "x.Y"}}, ["the checkpoint has custom code (auto_map)"]),
+        ({**LLAMA, "architectures": ["LlamaModel", "LlamaForCausalLM"]}, ["the config lists 2 classes"]),
         ({**LLAMA, "id2label": {"0": "a"}, "num_labels": 3}, ["id2label has 1 entries, but num_labels is 3"]),
         ({**LLAMA, "transformers_version": "4.31.0"}, []),
         ({**LLAMA, "transformers_version": "6.0.0.dev0"}, ["the config was written by transformers 6.0.0.d"]),
-        ({**LLAMA, "atention_bias": True}, ["atention_bias is not read; did you mean attention_bias?"]),
+        ({**LLAMA, "atention_bias": True}, ["atention_bias is ignored; did you mean attention_bias?"]),
         ({**LLAMA, "rope_theta": 5, "bos_token_id": 3}, []),
         (
             {**LLAVA, "text_config": {**BARE, "vocab_size": 50}},
-            ["transformers ignores hidden_size at the top level; it reads text_config.hidden_size"],
+            ["hidden_size is ignored at the top level"],
         ),
-        ({**LLAVA, "text_config": LLAMA}, ["hidden_size = 64 is not read: llava has no such field"]),
+        ({**LLAVA, "text_config": LLAMA}, ["hidden_size = 64 is ignored: llava has no such field"]),
         (
             {**BARE, "hidden_size": 64, "ffn_hidden_size": 9, "max_position_embeddings": 5},
-            ["ffn_hidden_size = 9 is not read: llama has no such field"],
+            ["ffn_hidden_size = 9 is ignored: llama has no such field"],
         ),
-        ({**BARE, "rope_theta": 5}, ["no count reads a field of this config"]),
+        ({**BARE, "rope_theta": 5}, ["no field of this config affects parameter counts"]),
     ],
 )
 def test_notes(config: dict[str, Any], expected: list[str]) -> None:
@@ -69,5 +69,5 @@ def test_settings_replace_what_is_not_read() -> None:
     assert archspec.load({**BARE, "use_mup": True}, set={"vocab_size": 8}).params == 6_476_304_384
     fields = {"num_attention_heads": [128], "num_kv_heads": [8], "num_hidden_layers": [1, 2]}
     assert len([*archspec.sweep(FALCON, fields).rows()]) == 2
-    with pytest.raises(archspec.ArchspecError, match="does not read n_head, n_head_kv"):
+    with pytest.raises(archspec.ArchspecError, match="ignores n_head and n_head_kv"):
         archspec.sweep(FALCON, {"num_hidden_layers": [1, 2]})

@@ -44,13 +44,13 @@ def test_invalid_sources(source: Any, expected: str, tmp_path: Path, monkeypatch
         read_config(source)
     assert str(caught.value).splitlines() == [
         expected,
-        "help: give a config.json, a folder that holds one, "
-        "a hub id org/name, a dict, a dataclass with the fields, or a transformers config",
+        "help: pass a config.json, a directory that contains one, a hub id org/name, "
+        "a class or model type such as gpt2, a dict or a transformers config",
     ]
 
 
 def test_the_help_for_folders_and_misspelled_files(tmp_path: Path) -> None:
-    assert message(tmp_path).startswith(f"{tmp_path}: the folder has no config.json")
+    assert message(tmp_path).startswith(f"{tmp_path}: the directory has no config.json")
     (tmp_path / "config.json").write_text("{}")
     assert "help: did you mean config.json" in message(tmp_path / "confg.json")
 
@@ -58,11 +58,11 @@ def test_the_help_for_folders_and_misspelled_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b'{"model_type":\n "ll\xffama"}', ":2:5: not UTF-8 text: invalid start byte"),
+        (b'{"model_type":\n "ll\xffama"}', ":2:5: not UTF-8: invalid start byte"),
         (b" " * 10_000_001, ": the file is larger than 10,000,000 bytes"),
         (
             b'{"model_type": "llama",\n "vocab_size": ' + b"9" * 5000 + b"}",
-            ":2:16: a number of more than 4,3",
+            ":2:16: a number has more than 4,3",
         ),
         (b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}", ":1:70: nested deeper than 64 levels"),
         (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", ":1:70: nested deeper than 64 levels"),
@@ -99,10 +99,11 @@ def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
     hub.hf_hub_download = download  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    expected = "org/tiny/config.json:1:43: hidden_size: the text '8' is not an int"
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    expected = "org/tiny/config.json:1:43: hidden_size must be an integer, not the string '8'"
     assert message("org/tiny").splitlines()[0] == expected
-    expected = "org/large: there is no such file or folder, and the hub does not give org/large: "
-    expected += "the cache has no such config, and the hub cannot be reached"
+    expected = "there is no such file, and org/large cannot be downloaded: "
+    expected += "it is not in the local cache, and the hub cannot be reached"
     assert message("org/large").splitlines()[0] == expected
     for path in ("./org/tiny", "org/tiny/config.json", "org/config.json", "/org/tiny"):
         message(path)

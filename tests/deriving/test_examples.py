@@ -175,7 +175,7 @@ def test_a_draft_that_is_wrong_is_not_counted_from(capsys: pytest.CaptureFixture
     net("n = config.width", "while n > 3:", "    n //= 2", "self.a = nn.Linear(n, 2)")
     assert main(["derive", "own:Net", "--output", "drafts"]) == 1
     assert main(["count", "net", "--specs", "drafts"]) == 2
-    assert "net is not counted: drafted, and not what the class builds" in capsys.readouterr().err
+    assert "net is not supported: drafted, and not what the class builds" in capsys.readouterr().err
 
 
 def test_a_spec_is_held_to_its_class_and_its_config(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from archspec.configs.choice import naming_help
+from archspec.errors import command_line
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -17,5 +20,9 @@ def test_every_pattern_of_the_page_matches_a_message(monkeypatch: pytest.MonkeyP
 
     sys.modules.pop("problems", None)
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "archspec").rglob("*.py"))
-    messages = re.sub(r"\{[^{}]*\}", "x", sources)  # the values of f-strings
+    messages = re.sub(r"\{option\('(\w+)', '(\w+)'\)\}", r"--\1 \2", sources)
+    messages = re.sub(r"\{option\('(\w+)'[^{}]*\)\}", r"--\1 x", messages)
+    with command_line():
+        messages += naming_help()
+    messages = re.sub(r"\{[^{}]*\}", "x", messages)  # the values of f-strings
     assert not [pattern for pattern, _ in IN_THE_PAGE if not re.search(pattern, messages)]

@@ -65,7 +65,7 @@ def test_fields_that_do_not_enter_change_nothing_and_are_noted() -> None:
     formula = archspec.formula("LlamaForCausalLM")
     assert formula.evaluate(max_position_embeddings=8192, rms_norm_eps=1e-5) == formula.evaluate()
     there = archspec.formula("GPT2Model").with_fields(n_ctx=2048, hidden_size=1024, num_attention_heads=16)
-    assert there.notes == ("n_ctx does not change any count of gpt2; n_positions does",)
+    assert there.notes == ("n_ctx does not affect any count; n_positions does",)
     assert there.symbols["n_embd"] == 1024 and there.with_fields(n_layer=2).symbols["n_embd"] == 1024
 
 

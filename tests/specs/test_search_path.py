@@ -62,15 +62,15 @@ def test_a_named_directory_precedes_the_environment(
     assert archspec.load("tiny").params == 5 * 72
     model = archspec.load("tiny", specs=specs)
     assert model.params == 2 * 72
-    assert f"the spec of tiny is read from {specs}/tiny.yaml, in place of {other}/tiny.yaml" in model.notes
+    assert f"the spec of tiny is read from {specs}/tiny.yaml, instead of {other}/tiny.yaml" in model.notes
 
 
 def test_a_shipped_type_is_extended_and_replaced_and_others_stay(specs: Path) -> None:
     (specs / "llama.yaml").write_text(SMALL)
     mine = archspec.load("llama", specs=specs)
     assert mine.scope.get("hidden_size") == 64
-    assert any("in place of formulas/llama.yaml" in note for note in mine.notes)
-    assert not any("in place of" in note for note in archspec.load("mistral", specs=specs).notes)
+    assert any("instead of formulas/llama.yaml" in note for note in mine.notes)
+    assert not any("instead of" in note for note in archspec.load("mistral", specs=specs).notes)
     assert archspec.load("mistral", specs=specs).params == archspec.load("mistral").params  # extends: llama
     with pytest.raises(ArchspecError, match="not validated against transformers"):
         mine.forward()
@@ -114,7 +114,7 @@ def test_other_entries_of_a_directory_are_ignored(specs: Path) -> None:
 def test_a_users_spec_stands_for_the_code_of_a_checkpoint(specs: Path) -> None:
     config = {"model_type": "tiny", "auto_map": {"AutoModel": "modeling_tiny.Tiny"}}
     assert not any("auto_map" in note for note in archspec.load(config, specs=specs).notes)
-    with pytest.raises(UnknownArchitectureError, match="the checkpoint brings its code"):
+    with pytest.raises(UnknownArchitectureError, match="is custom code in the checkpoint"):
         archspec.load(config)
 
 

@@ -44,14 +44,14 @@ def test_classes_link_to_the_page_in_the_browser() -> None:
 def test_a_page_gives_the_reason_for_a_missing_number() -> None:
     names = archspec.catalogue("time_series_transformer").model_types["time_series_transformer"]
     text = page("time_series_transformer", names)
-    assert "The default config is refused: config: `context_length` is null." in text
+    assert "The default config is refused: `context_length` is null." in text
     formula = archspec.formula(
         "TimeSeriesTransformerModel", set={"prediction_length": 24, "context_length": 48}
     )
     assert "With `prediction_length = 24`, `context_length = 48` it has **128,512** parameters." in text
     assert formula.mathml() in text
     left = page("qwen4_exp_text", ["Qwen4ExpTextModel"])
-    assert "config: `indexer_n_heads` is null." in left and "it has" not in left and "<math" not in left
+    assert "`indexer_n_heads` is null." in left and "it has" not in left and "<math" not in left
 
 
 def test_fields_complete_a_default_config_that_is_refused() -> None:

@@ -93,9 +93,9 @@ architectures:
     backbone: AutoBackbone(backbone_config)
 """
     assert len(says(spec)) > 100
-    with pytest.raises(archspec.ArchspecError, match=r"layoutlmv2 is not counted: .*detectron2"):
+    with pytest.raises(archspec.ArchspecError, match=r"layoutlmv2 is not supported: .*detectron2"):
         says(spec, backbone_config={"model_type": "layoutlmv2"})
-    with pytest.raises(archspec.ArchspecError, match="toy is not counted: it is made of a text"):
+    with pytest.raises(archspec.ArchspecError, match="toy is not supported: it is made of a text"):
         says("refuse: it is made of a text\narchitectures:\n  Toy:\n    a: Linear(1, 1)\n")
 
 

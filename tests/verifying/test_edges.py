@@ -15,7 +15,7 @@ from archspec.verifying.generate.choices import misfit_configs
 from archspec.verifying.undeclared import layer_lists
 from archspec.verifying.verifier import Verifier
 
-COMPUTED = "layer_types: transformers computes this field"
+COMPUTED = "layer_types is computed by transformers"
 DBRX: dict[str, Any] = {"d_model": None, "hidden_size": 1, "attn_config": {"rope_theta": 1}}
 
 
@@ -31,18 +31,22 @@ def test_values_at_an_edge(model_type: str, raw: dict[str, Any], field: str, exp
     assert Scope(shipped_library().load(model_type), raw).get(field) == expected
 
 
-NULLS = "num_hidden_layers: is null, but n_layer, the same field, is 3"
+NULLS = "num_hidden_layers is null, but n_layer, the same field, is 3"
 
 
 @pytest.mark.parametrize(
     ("model_type", "raw", "message"),
     [
         ("gpt2", {"n_layer": 3, "num_hidden_layers": None}, NULLS),
-        ("gpt2", {"n_layer": None, "num_hidden_layers": 3}, "n_layer: null is not an int"),
+        ("gpt2", {"n_layer": None, "num_hidden_layers": 3}, "n_layer must be an integer, not null"),
         ("dbrx", DBRX, "transformers requires"),  # DBRX's own name is read as it is given
         ("falcon_mamba", {"layer_types": ["linear_attention"]}, COMPUTED),
         ("recurrent_gemma", {"layer_types": None}, COMPUTED),  # under its other name
-        ("seed_oss", {"num_key_value_heads": True}, "num_key_value_heads: true is not an int or null"),
+        (
+            "seed_oss",
+            {"num_key_value_heads": True},
+            "must be an integer or null, not true",
+        ),
     ],
 )
 def test_refused_values(model_type: str, raw: dict[str, Any], message: str) -> None:
