@@ -89,6 +89,7 @@ def _example_class(spec: Spec) -> str:
 
 
 def naming_help() -> str:
+    """Return the help line for a config that does not name a class."""
     named = f"{option('architecture', 'CLASS')} or {option('set', {'model_type': 'TYPE'})}"
     return f"pass {named}; run archspec list to see both"
 

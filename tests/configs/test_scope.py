@@ -50,7 +50,7 @@ def test_a_number_is_negative_only_like_the_default(says: Says, default: str, al
     if allowed:
         assert says(text, sizes=given)
     else:
-        with pytest.raises(archspec.ArchspecError, match="must not be negative, but .* -1"):
+        with pytest.raises(archspec.ArchspecError, match=r"must not be negative, but .* -1"):
             says(text, sizes=given)
 
 
