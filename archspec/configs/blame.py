@@ -11,11 +11,9 @@ from archspec.errors import ArchspecError, Problem, list_names
 from archspec.language.expression import Expression, names
 from archspec.language.values import describe, names_of, short_repr, value_of
 from archspec.specs.records import Field
-from archspec.typing_light import TYPE_CHECKING, Any
+from archspec.typing_light import Any
 
-if TYPE_CHECKING:
-    from archspec.configs.scope import Scope
-
+Scope = Any  # an archspec.configs.scope.Scope, whose module imports this one
 Where = Mapping[str, Expression]
 _NO_WHERE: Where = {}
 
@@ -87,7 +85,7 @@ def example(scope: Scope, field: Field, value: Any) -> str:
     with suppress(ArchspecError):
         default = field.default and scope.read(field.default)
     meant = nearest_value(field, value_of(value), value_of(default))
-    return scope.origin.setting(scope.given.get(field.name, field.name), meant)
+    return str(scope.origin.setting(scope.given.get(field.name, field.name), meant))
 
 
 def format_value(value: Any) -> str:

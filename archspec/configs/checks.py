@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from math import nan
 
-from archspec.configs.origin import Origin, declared
+from archspec.configs.origin import Origin, spec_line
 from archspec.errors import ConfigError, Problem, did_you_mean
 from archspec.language.domain import Exact
 from archspec.language.expression import SEEN, calls
@@ -135,7 +135,7 @@ def unsupported_values(spec: Spec, raw: Mapping[str, Any]) -> Iterator[Fault]:
         yield "per_layer_config", message, "remove per_layer_config to count the model with equal layers"
     for name in (name for name in spec.readonly if name in raw):
         message = (
-            f"is computed by transformers, which rejects configs that set it{declared(spec.readonly[name])}"
+            f"is computed by transformers, which rejects configs that set it{spec_line(spec.readonly[name])}"
         )
         yield name, message, "remove it from the config"
     for name, value in raw.items():

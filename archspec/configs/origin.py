@@ -28,8 +28,8 @@ def merge_overrides(*groups: Mapping[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def declared(place: Place | None) -> str:
-    """Return the end of a message that names the line of your own spec; nothing for a shipped spec."""
+def spec_line(place: Place | None) -> str:
+    """Return the end of a message that names the line of a custom spec; nothing for a shipped one."""
     return f" ({place})" if place is not None and not is_shipped(place.source.name) else ""
 
 
@@ -94,7 +94,7 @@ class Origin(NamedTuple):
         if not self.text and not self.is_overridden(field):
             return problem
         message = problem.message.removeprefix(self.label)
-        return self.problem(field, f"{message}{declared(problem.place)}", problem.help)
+        return self.problem(field, f"{message}{spec_line(problem.place)}", problem.help)
 
 
 class RawConfig(NamedTuple):

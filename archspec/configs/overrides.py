@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from archspec.configs.json_text import find_deep_nesting, unique_keys
 from archspec.configs.names import SYNONYMS
-from archspec.configs.origin import Origin, RawConfig, declared
+from archspec.configs.origin import Origin, RawConfig, spec_line
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import OVERRIDE, ConfigError, Place, Source, did_you_mean, list_names
 from archspec.language.values import describe, has_kind, names_of, parse_kinds
@@ -264,7 +264,7 @@ def _fault(scope: Scope, names: list[str], effect: str, path: str) -> tuple[str,
     if effect == "computed":
         return f"is computed by transformers for {spec.model_type}", f"remove {path}"
     if effect == "counts" and len(names) > 1 and not isinstance(scope.get(name), dict):
-        return f"{name} is not a sub-config{declared(spec.fields[name].place)}", f"set {name} itself"
+        return f"{name} is not a sub-config{spec_line(spec.fields[name].place)}", f"set {name} itself"
     if effect == "part" and not scope.flattened:
         return f"belongs to {spec.flat}, which this config has", f"write {spec.flat}.{path}"
     if effect in ("costs", "idle"):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from archspec.configs import checks
 from archspec.configs.blame import blame, example, type_help, unmet_condition
 from archspec.configs.origin import Origin as Origin
-from archspec.configs.origin import declared
+from archspec.configs.origin import spec_line
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
@@ -74,7 +74,7 @@ class Scope(Evaluator):
         return self.origin.problem(self.given.get(field, field), message, help_)
 
     def refuse(self, field: str, message: str, help_: str = "", place: Place | None = None) -> NoReturn:
-        raise ConfigError(self.problem(field, message + declared(place), help_))
+        raise ConfigError(self.problem(field, message + spec_line(place), help_))
 
     def canonical(self, name: str) -> str:
         return self.spec.attribute_map.get(name, name)
