@@ -12,8 +12,13 @@ from archspec.costs.forward import CacheTensor as CacheTensor
 from archspec.costs.forward import Forward as Forward
 from archspec.costs.weights import Weights as Weights
 from archspec.errors import ArchspecError as ArchspecError
+from archspec.errors import ConfigError as ConfigError
+from archspec.errors import FormulaError as FormulaError
 from archspec.errors import MissingPackageError as MissingPackageError
 from archspec.errors import Problem as Problem
+from archspec.errors import SpecError as SpecError
+from archspec.errors import SweepError as SweepError
+from archspec.errors import UnknownArchitectureError as UnknownArchitectureError
 from archspec.linting.files import Lint as Lint
 from archspec.linting.files import lint as lint
 from archspec.linting.schema import spec_schema as spec_schema

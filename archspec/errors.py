@@ -123,7 +123,7 @@ class Place(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A problem: the message, its place, the path in a spec, and an instruction that helps."""
+    """A problem: ``message``, ``place`` (file, line and column), ``path`` in a spec, and ``help`` line."""
 
     message: str
     place: Place | None = None
@@ -131,7 +131,7 @@ class Problem(NamedTuple):
     help: str = ""
 
     def clean(self) -> Problem:
-        """The problem with texts escaped and cut, and without addresses of objects."""
+        """The problem with strings escaped and shortened, without memory addresses."""
         message, path, help_ = (
             to_printable(re.sub(_ADDRESS, "", text), _LONGEST)
             for text in (self.message, self.path, self.help)
@@ -166,7 +166,7 @@ def _caret(text: str, column: int, width: int) -> list[str]:
 
 
 class ArchspecError(Exception):
-    """The base of all errors: one message with its place and help, or several problems."""
+    """Base class of all errors: ``problems`` are one or more :class:`Problem`."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class SpecError(ArchspecError):
 
 
 class ConfigError(ArchspecError):
-    """A config that cannot be read, or that transformers refuses."""
+    """A config that cannot be read, or that transformers rejects."""
 
 
 class UnknownArchitectureError(ArchspecError):
@@ -197,7 +197,7 @@ class UnknownArchitectureError(ArchspecError):
 
 
 class FormulaError(ArchspecError):
-    """A closed form that cannot be given, or an assumption that does not hold."""
+    """A closed form that is not supported, or an assumption that is not valid."""
 
 
 class SweepError(ArchspecError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 
 from archspec.arguments import check_arguments
@@ -52,10 +53,9 @@ _POINT = {  # a line of a sweep
 
 @check_arguments
 def schema(verb: str) -> dict[str, Any]:
-    """Return the JSON Schema of a verb's `--json`, and of its report's `as_json()`.
+    """Return the JSON Schema of a command's `--json`, and of its report's `as_json()`.
 
-    Raises:
-        ArchspecError: for an unknown verb.
+    Errors: :class:`ArchspecError` for an unknown command.
 
     >>> import archspec
     >>> archspec.schema("count")["$id"], archspec.schema("count")["properties"]["buffers"]["description"]
@@ -102,7 +102,7 @@ class _Builder:
         optional = [name for name, one in facts_of(record).items() if one.options["optional"]]
         found: dict[str, Any] = {
             "type": "object",
-            "description": (record.__doc__ or "").partition("\n")[0],
+            "description": re.sub(r":\w+:(`[^`]+`)", r"\1", (record.__doc__ or "").partition("\n")[0]),
             "required": [name for name in facts_of(record) if name not in optional],
             "additionalProperties": False,
             "properties": {name: self._property_schema(one) for name, one in facts_of(record).items()},

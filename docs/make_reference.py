@@ -13,7 +13,9 @@ from typing import Any
 
 import archspec
 from archspec.cli.command_line import command_options, help_of
+from archspec.errors import ArchspecError
 from archspec.formats.scheme import FORMATS
+from archspec.models.report import Fact, Report
 from archspec.tables.axes import AXES
 from archspec.tables.option import Option
 from archspec.tables.quantities import COSTS, QUANTITIES
@@ -32,6 +34,20 @@ output that cannot be written; 70 a bug of archspec; 130 interrupted; 141 the re
 On a terminal, tables fit its width. Piped output is plain text. `NO_COLOR=1` turns colors off, and `COLUMNS`
 sets the width. An option without effect is an error.
 """
+_PYTHON_HEAD = """# Python
+
+The public names of the package `archspec`. Reports print as the commands do. They have `text()`,
+`as_json()`, and the keys of their JSON as attributes.
+"""
+INTERNAL = {
+    "blocks",
+    "check_held",
+    "check_trained",
+    "check_used",
+    "clean",
+    "cut",
+    "layout",
+}  # for other modules
 
 
 def command_line() -> str:
@@ -89,24 +105,53 @@ def python() -> str:
         name: (inspect.isclass(getattr(archspec, name)), name.lower()) for name in archspec.__all__
     }
     names = sorted(functions_first, key=functions_first.__getitem__)
-    lines = ["# Python", "", "Everything here is in the package `archspec`.", ""]
+    lines = [_PYTHON_HEAD, ""]
+    for title, listed in _grouped(names).items():
+        links = (f"[`{name}`](#{_heading(name).replace(' ', '-').lower()})" for name in listed)
+        lines.append(f"- **{title}**: {', '.join(links)}")
+    lines.append("")
     for name in names:
         lines += _public(name, getattr(archspec, name))
     return "\n".join(lines)
 
 
+def _grouped(names: list[str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        value = getattr(archspec, name)
+        if not inspect.isclass(value):
+            title = "Functions" if callable(value) else "Constants"
+        elif issubclass(value, ArchspecError):
+            title = "Errors"
+        else:
+            title = "Reports" if issubclass(value, Report) else "Other classes"
+        groups.setdefault(title, []).append(name)
+    return groups
+
+
+def _heading(name: str) -> str:
+    return f"class {name}" if inspect.isclass(getattr(archspec, name)) else name
+
+
 def _public(name: str, value: Any) -> Iterator[str]:
+    yield f"## {_heading(name)}"
     if not callable(value):
-        yield from (f"## {name}", f"`{value!r}`", "")
+        yield from (f"`{value!r}`", "")
         return
+    if not inspect.isclass(value):
+        yield from (f"`{_call(name, value)}`", "")
+    yield from (*_docstring(value), "")
     if inspect.isclass(value):
-        yield from (f"## {name}", *_docstring(value), "")
         for attribute, member in sorted(vars(value).items()):
-            is_field = type(member).__name__ == "_tuplegetter"  # of a NamedTuple; the docstring explains it
-            if not attribute.startswith("_") and not is_field and inspect.getdoc(member):
+            if _is_listed(value, attribute, member):
                 yield from (f"### {name}.{_call(attribute, member)}", *_docstring(member), "")
-    else:
-        yield from (f"## {_call(name, value)}", *_docstring(value), "")
+
+
+def _is_listed(owner: type, attribute: str, member: Any) -> bool:
+    """Return True for a documented member; the docstring of the class explains fields and plain values."""
+    if attribute.startswith("_") or attribute in INTERNAL or attribute in getattr(owner, "_fields", ()):
+        return False
+    return bool(member.__doc__) and member.__doc__ != type(member).__doc__
 
 
 def _call(name: str, member: Any) -> str:
@@ -114,6 +159,9 @@ def _call(name: str, member: Any) -> str:
         return name
     parameters = [one for one in inspect.signature(member).parameters.values() if one.name != "self"]
     shown = [_parameter(one) for one in parameters]
+    kinds = [one.kind for one in parameters]
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        shown.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
     return f"{name}({', '.join(shown)})"
 
 
@@ -126,7 +174,9 @@ def _parameter(one: inspect.Parameter) -> str:
 def _docstring(value: Any) -> list[str]:
     """Return a docstring as Markdown: roles as code, doctests in blocks."""
     text = inspect.getdoc(value) or ""
-    text = re.sub(r":\w+:`~?(?:archspec\.[\w.]*\.)?([^`]+)`", r"`\1`", text).replace("``", "`")
+    if isinstance(value, Fact):  # its text is also that of a JSON key
+        text = re.sub(r"\bnull\b", "None", f"{text[0].upper()}{text[1:]}.")
+    text = re.sub(r":\w+:`~?(?:archspec\.(?:[a-z_]+\.)*(?=[A-Z]))?([^`]+)`", r"`\1`", text).replace("``", "`")
     text = re.sub(r"((?:^>>> .*\n?(?:^(?!>>>).+\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.M)
     return text.split("\n")
 

@@ -22,9 +22,9 @@ _SHOWN = 3
 
 
 class Derived(Report):
-    """Specs drafted from constructors, and their results; made by :func:`derive`. Printed, it is the specs.
+    """Specs drafted from constructors, with verification results; made by :func:`archspec.derive`.
 
-    ``outcomes`` are the results of the classes of the draft.
+    It prints as the specs. ``outcomes`` are the items of ``architectures``.
     """
 
     drafts: dict[str, str] = fact(
@@ -33,10 +33,10 @@ class Derived(Report):
         least=1,
     )
     unread: dict[str, str] = fact(
-        "reasons by class that could not be read", lambda self: self._drafts[0].failed
+        "classes that could not be read, with the reason", lambda self: self._drafts[0].failed
     )
     refusal: SpecError | None = fact(
-        "why the draft is invalid, null if it is valid",
+        "reason why the draft is invalid, or null",
         kind="str | None",
         json=lambda self: None if self.refusal is None else str(self.refusal),
     )
@@ -71,7 +71,7 @@ class Derived(Report):
         return plain  # configs hold whatever code takes
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the specs; all except the first follow the name of their file."""
+        """Yield the specs; each but the first is preceded by its file name."""
         for index, (model_type, text) in enumerate(self.drafts.items()):
             if index:
                 yield f"\n# ---- {model_type}.yaml"

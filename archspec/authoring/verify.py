@@ -52,7 +52,7 @@ class OutcomeFacts(Record):
     compared: int = fact("configs that were compared, tensor by tensor")
     refused_by_both: int = fact("configs that both the spec and the code refuse", lambda one: one.refused)
     refusals: dict[str, int] = fact("refusals by reason", lambda one: dict(one.refusals))
-    unavailable: str = fact("why nothing could be compared, or empty")
+    unavailable: str = fact("reason why nothing could be compared, or empty")
     differences: list[DifferenceFacts] = fact("differences between spec and code")
 
 
@@ -63,14 +63,14 @@ class TimedOutcome(OutcomeFacts):
 
 
 class Verification(Report):
-    """How specs compare with transformers, or with custom classes; made by :func:`verify`.
+    """Comparison of specs with transformers or custom classes; made by :func:`archspec.verify`.
 
-    ``run`` is the run with its results, ``own`` the architectures that were validated against other code than
+    ``run`` has the results, ``own`` the architectures that were validated against code other than
     transformers'.
     """
 
     versions: dict[str, str] = fact(
-        "the installed versions of the reference",
+        "the installed versions of transformers and torch",
         lambda self: self.run.versions,
         keys=dict.fromkeys(("transformers", "torch"), "the installed version"),
         least=2,
@@ -149,10 +149,10 @@ def verify(
 ) -> Verification:
     """Validate specs against transformers, tensor by tensor, at the default config and at random ones.
 
-    ``names`` are architectures or model types, ``all`` takes everything that is supported, and ``changed``
-    takes the specs that differ from a commit and those that use them. Your own specs, in the directories
+    ``names`` are architectures or model types, ``all`` selects every supported class, and ``changed``
+    the specs that differ from a commit and those that use them. Your own specs, in the directories
     ``specs``, are compared with the classes that their headers name. ``samples`` random configs are drawn
-    from ``seed``; from 10 on, some are for each branch of a spec. ``jobs`` is the number of processes; with
+    from ``seed``; 10 or more also cover each branch of a spec. ``jobs`` is the number of processes; with
     several, a script needs `if __name__ == "__main__":`. ``progress`` is called with the number of verified
     classes, their total, and a text.
 

@@ -26,14 +26,14 @@ class Changes(NamedTuple):
 
 
 def is_another() -> bool:
-    """Return True if the installed transformers is not the one that the specs describe."""
+    """Return True if the installed transformers is not the one that the specs match."""
     from archspec.reference import versions
 
     return versions()["transformers"] != TRANSFORMERS_VERSION
 
 
 def changes() -> Changes:
-    """Return how the classes of the installed transformers differ from those that the specs describe."""
+    """Return how the classes of the installed transformers differ from those that the specs match."""
     from archspec import reference
 
     here = {key: listing.reads for key, listing in reference.exported_classes().items()}

@@ -77,7 +77,7 @@ class BothValues(Record):
 
 
 class Diff(Report):
-    """The differences between two models, made by :func:`diff`; its text is the output of `archspec diff`.
+    """The differences between two models; made by :func:`archspec.diff`.
 
     ``alignment`` pairs the tensors of both models, and ``prefixes`` are the aligned modules. ``totals`` are
     the parameters of both, ``buffers`` the elements of their buffers.
@@ -118,7 +118,7 @@ class Diff(Report):
 
     @cached_property
     def forms(self) -> Forms:
-        """The closed form of each change and of the whole; see :class:`archspec.compare.formulas.Forms`."""
+        """The closed form of each change and of the total; with ``changes``, ``total`` and ``values``."""
         from archspec.compare.formulas import forms  # numbers do not need SymPy
 
         return forms(self.alignment)
@@ -222,11 +222,11 @@ def diff(  # noqa: PLR0913 - the options of the verb
     encoder_tokens: int | None = None,
     specs: Specs = (),
 ) -> Diff:
-    """Compare two models, each a source for :func:`archspec.load` or a loaded model.
+    """Compare two models, each an argument of :func:`archspec.load` or a loaded model.
 
-    With ``config`` both are architectures of that config. ``set`` overrides fields of both, ``set_a`` and
-    ``set_b`` of one; ``depth`` groups modules below that level. ``tokens`` adds the costs of a call, with the
-    other axes of :meth:`archspec.Model.forward`.
+    With ``config``, both are class names for that config. ``set`` overrides fields of both, ``set_a`` and
+    ``set_b`` of one; ``depth`` groups modules below that level. ``tokens`` adds the costs of a forward pass,
+    with the other arguments of :meth:`archspec.Model.forward`.
 
     Errors: :class:`ArchspecError` if a model cannot be loaded, or its costs are not supported.
 

@@ -37,7 +37,7 @@ class ColumnFacts(Record):
 
 
 class ModelTable(Report):
-    """Several models side by side, made by :func:`table`; its text is the output of `archspec table`.
+    """Several models side by side; made by :func:`archspec.table`.
 
     ``columns`` are the names of its columns.
     """
@@ -46,11 +46,11 @@ class ModelTable(Report):
         "the columns in order", kind="list[ColumnFacts]", json=lambda self: self._columns, least=1
     )
     rows: list[dict[str, Any]] = fact(
-        "one row per model: the value of each column, null for none", kind="list[dict]", least=1
+        "one row per model: the value of each column, or null", kind="list[dict]", least=1
     )
-    notes: list[str] = fact("where values come from")
+    notes: list[str] = fact("sources of the values")
     transformers_version: str = fact(
-        "the version of transformers that the specs describe", lambda self: TRANSFORMERS_VERSION
+        "the version of transformers that the specs match", lambda self: TRANSFORMERS_VERSION
     )
 
     def __init__(
@@ -131,7 +131,7 @@ def table(
     dtype: str | None = None,
     specs: Specs = (),
 ) -> ModelTable:
-    """Compare several models side by side; each is a source for :func:`archspec.load` or a loaded model.
+    """Compare several models side by side; each is an argument of :func:`archspec.load` or a loaded model.
 
     A column is the `model`'s name, its `architecture`, `model_type` or `dtype`; a quantity (`params`,
     `active`, `non_embedding`); `bytes`; a cost of a call (`flops`, `flops_per_token`, `cache_bytes`,

@@ -32,8 +32,9 @@ _TOO_LONG = 2**62  # sizes of tensors have 64 bits
 class CacheTensor(NamedTuple):
     """A tensor of the KV cache.
 
-    ``layer`` is the number of its layer. ``kind`` is full (all tokens), window (the last ones), cross (the
-    encoder's), latent (compressed), or state. ``dtype`` is None if the tensor has the model's dtype.
+    ``name`` and ``shape`` are the tensor's, ``module`` is the path of its module, ``layer`` the layer index.
+    ``kind`` is full (all tokens), window (sliding window), cross (the encoder's), latent (compressed), or
+    state. ``dtype`` is None if the tensor has the model's dtype.
     """
 
     name: str
@@ -50,12 +51,13 @@ class CacheTensor(NamedTuple):
 
 
 class Forward:
-    """The costs of one call, made by :meth:`archspec.Model.forward`.
+    """The costs of one forward pass; made by :meth:`archspec.Model.forward`.
 
     FLOPs are those of transformers' eager code, 2 per multiply-add, as torch's FlopCounterMode counts them:
-    products of matrices and convolutions. Norms, activations and softmax count nothing.
-    ``call`` has the lengths, ``tree`` the modules of the ``architecture`` with their costs at the config of
-    ``scope``, ``built`` the facts of its build. ``held`` names the further numbers that were validated:
+    matrix products and convolutions. Norms, activations and softmax count as zero.
+
+    ``call`` has the batch size and lengths, ``architecture`` is the class. ``tree`` has its modules with
+    their costs, ``scope`` the config, ``built`` the builder. ``held`` names the other validated numbers:
     `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory).
     """
 
@@ -103,7 +105,7 @@ class Forward:
 
     @cached_property
     def flops(self) -> int:
-        """FLOPs of the call, all sequences of the batch together.
+        """FLOPs of the forward pass, all sequences of the batch together.
 
         >>> import archspec
         >>> archspec.load("LlamaForCausalLM").forward(batch=1, tokens=1).flops
@@ -113,7 +115,7 @@ class Forward:
 
     @cached_property
     def masked_flops(self) -> int:
-        """FLOPs without the products of attention that the causal mask and the window hide.
+        """FLOPs excluding attention scores hidden by the causal or sliding-window mask.
 
         Errors: :class:`ArchspecError` for a class that was not validated against transformers' masks.
         """
@@ -122,18 +124,18 @@ class Forward:
 
     @cached_property
     def training_flops(self) -> int:
-        """FLOPs of this call and of its gradients, without recomputation.
+        """FLOPs of the forward and backward pass, without recomputation.
 
-        The gradients are those of the first output, for all parameters that require one.
+        Gradients are of the first output, for all parameters with requires_grad.
 
-        Errors: :class:`ArchspecError` for a class whose gradients were not validated, and for a call on a
-        cache.
+        Errors: :class:`ArchspecError` for a class whose gradients were not validated, and for a forward pass
+        with a cache.
         """
         self.check_trained()
         return sum(self.step_flops_by_module.values())
 
     def check_trained(self) -> None:
-        """Errors: those of :attr:`training_flops`."""
+        """Raise the errors of :attr:`training_flops`."""
         check_supported(self.scope, self.architecture, training=True)
         if self.call.past or self.call.new_encoder_tokens < self.call.encoder_tokens:
             message = "a training step does not have a KV cache"
@@ -141,22 +143,22 @@ class Forward:
 
     @cached_property
     def flops_by_module(self) -> dict[str, int]:
-        """Each module's own FLOPs, without those of modules inside, by its name in `named_modules()`."""
+        """FLOPs of each module, excluding its submodules, by its name in `named_modules()`."""
         return by_module(self.tree, "flops")
 
     @cached_property
     def step_flops_by_module(self) -> dict[str, int]:
-        """Each module's own FLOPs with those of its gradients: see :attr:`training_flops`."""
+        """Forward and backward FLOPs of each module, excluding its submodules: see :attr:`training_flops`."""
         return by_module(self.tree, "training_flops")
 
     @cached_property
     def cache(self) -> list[CacheTensor]:
-        """The tensors of the KV cache after the call, in the order of their modules."""
+        """The tensors of the KV cache after the forward pass, in module order."""
         return _cache_of(self.tree, EXACT)
 
     @property
     def allocations(self) -> tuple[str, ...]:
-        """The supported allocations: `exact`, `static` if it was validated, `pages`."""
+        """The supported cache implementations: `exact`, `static` if it was validated, `pages`."""
         return tuple(one for one in ALLOCATIONS if one != STATIC or STATIC in self.held)
 
     @check_arguments
@@ -166,7 +168,7 @@ class Forward:
 
     @check_arguments
     def allocated_tensors(self, allocation: str) -> list[CacheTensor]:
-        """Return the tensors that an allocation reserves."""
+        """Return the tensors that a cache implementation allocates; see :meth:`cache_bytes`."""
         if allocation not in ALLOCATIONS:
             known = ", ".join(ALLOCATIONS)
             raise ArchspecError(f"unknown allocation {allocation!r}", help=f"choose {known}")
@@ -179,7 +181,7 @@ class Forward:
 
     @check_arguments
     def check_held(self, name: str) -> None:
-        """Errors: :class:`ArchspecError` for a number that was not validated."""
+        """Raise :class:`ArchspecError` if a number was not validated."""
         if name not in HELD:
             raise ArchspecError(f"unknown number {name!r}; choose {', '.join(HELD)}")
         if name not in self.held:
@@ -189,11 +191,11 @@ class Forward:
 
     @check_arguments
     def cache_bytes(self, dtype: str, allocation: str = EXACT) -> int:
-        """Return the bytes of the KV cache after this call in a dtype; some states have a fixed dtype.
+        """Return the bytes of the KV cache after the forward pass in a dtype; some states have a fixed dtype.
 
-        ``allocation``: `exact` is a DynamicCache of transformers; `static` is a StaticCache for as many
-        tokens; `pages` is a serving engine that gives all layers pages of 16 tokens, layers with a window in
-        full length, too.
+        ``allocation`` is the cache implementation. `exact` is transformers' DynamicCache, `static` its
+        StaticCache for as many tokens. `pages` is a paged cache, as in vLLM, with blocks of 16 tokens and
+        sliding-window layers in full length.
         """
         kept = self.allocated_tensors(allocation)
         return sum(tensor.numel * element_bytes(tensor.dtype or dtype) for tensor in kept)

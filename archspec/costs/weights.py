@@ -46,9 +46,9 @@ class Stored(NamedTuple):
 class Weights:
     """Unique parameters as they are stored; made by :meth:`archspec.Model.weights`.
 
-    ``scheme`` is None if all are in ``dtype``; otherwise ``dtype`` is that of unquantized weights. Buffers
-    are not included. ``tree`` and ``tensors`` are the model's, ``left_out`` are patterns of the modules that
-    the scheme leaves unquantized.
+    ``scheme`` is None if all are in ``dtype``; otherwise ``dtype`` is the dtype of unquantized weights.
+    Buffers are not included. ``tree`` and ``tensors`` are the model's, ``left_out`` are patterns of modules
+    that the scheme does not quantize.
     """
 
     def __init__(self, tree: Node, tensors: list[Tensor], dtype: str, scheme: Scheme | None = None) -> None:
@@ -59,12 +59,12 @@ class Weights:
 
     @property
     def bytes(self) -> int:
-        """All bytes, those of scales, zeros and tables included."""
+        """All bytes, including scales, zero points and lookup tables."""
         return sum(stored.bytes for stored in self.table)
 
     @cached_property
     def upcast_params(self) -> int:
-        """Unquantized parameters that transformers loads in float32, although :attr:`dtype` has 16 bits."""
+        """Number of 16-bit parameters that transformers loads in float32."""
         if self.scheme is not None and self.scheme.own_names:  # a format that transformers does not load
             return 0
         kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._packed_bytes.keys()
@@ -72,7 +72,7 @@ class Weights:
 
     @property
     def loaded_table(self) -> list[Stored]:
-        """:attr:`table` as the weights are in memory: those in :attr:`upcast_params` in float32."""
+        """:attr:`table` for weights in memory, where :attr:`upcast_params` parameters are in float32."""
         if not self.upcast_params:
             return self.table
         *quantized, (dtype, elements, _) = self.table
@@ -89,7 +89,10 @@ class Weights:
 
     @cached_property
     def table(self) -> list[Stored]:
-        """The quantized weights, then the others. Errors: for a scheme that cannot quantize the weights."""
+        """One row per format, quantized weights first: ``format``, ``elements`` and ``bytes``.
+
+        Errors: :class:`ArchspecError` for a scheme that cannot quantize the weights.
+        """
         elements = sum(one.numel for one in self._unique)
         if self.scheme is None:
             return [_in_dtype(elements, self.dtype)]
@@ -99,12 +102,12 @@ class Weights:
 
     @property
     def format(self) -> str:
-        """The formats of all weights, as a report names them."""
+        """The formats of all weights, as printed in reports."""
         return " + ".join(stored.format for stored in self.table if stored.elements)
 
     @cached_property
     def notes(self) -> list[str]:
-        """Facts to print next to the total: experts that stay unquantized, patterns without a module."""
+        """Notes on the total: experts that stay unquantized, patterns that match no module."""
         if self.scheme is None:
             return []
         found = []

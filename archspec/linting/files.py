@@ -29,7 +29,7 @@ class SpecProblem(Record):
 
 
 class Lint(Report):
-    """The problems of spec files, made by :func:`lint`. Its length is the number of problems."""
+    """The problems of spec files, made by :func:`archspec.lint`. Its length is the number of problems."""
 
     files: list[str] = fact("files that were checked", kind="int", json=lambda self: len(self.files))
     problems: list[Problem] = fact("the problems, by file and line", kind="list[SpecProblem]")
@@ -52,7 +52,7 @@ class Lint(Report):
 
 @check_arguments_of("lint")
 def lint(files: Folders | None = None, specs: Folder | Sequence[Folder] = ()) -> Lint:
-    """Check spec files: unknown names, fields, calls and arguments, ties without ends, headers.
+    """Check spec files: unknown names, fields, calls and arguments, ties to missing tensors, headers.
 
     ``files`` are files or directories, by default those of ``specs``, else all shipped ones. ``specs`` are
     directories with your own specs, which the files may refer to.

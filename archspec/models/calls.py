@@ -26,11 +26,11 @@ from archspec.terminal import number, share, size
 from archspec.typing_light import Any
 
 MAX_LENGTH = 2**70
-EXCESS = "reasons why eager code spends over 20 % more than 2 × active parameters × tokens plus attention"
+EXCESS = "reasons why FLOPs exceed 2 × active parameters × tokens + attention by over 20%"
 ALLOCATION_HELP = {
     "exact": "with transformers' DynamicCache",
     "static": "with transformers' StaticCache; absent if it is not validated for the class",
-    "pages": "in an engine that allocates pages of 16 tokens for all layers",
+    "pages": "with a paged cache with blocks of 16 tokens in all layers",
 }
 _MANY = 2**40  # tokens: a cache that has the same size at twice as many does not grow with them
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
@@ -44,7 +44,7 @@ class ModuleFlops(Record):
 
 
 class Flops(CallReport):
-    """FLOPs of one call, by module; made by :meth:`archspec.Model.flops`.
+    """FLOPs of one forward pass, by module; made by :meth:`archspec.Model.flops`.
 
     >>> import archspec
     >>> print(archspec.load("GPT2Model", set={"n_layer": 1}).flops(tokens=16).text().partition("\\n\\n")[2])
@@ -64,7 +64,7 @@ class Flops(CallReport):
         text=lambda flops, _: "not supported" if flops is None else number(flops),
     )
     flops_per_token: float = fact(
-        "FLOPs per token that the call processes",
+        "FLOPs per processed token",
         lambda self: self.flops / (self.batch * self.tokens),
         title="FLOPs a token",
         text=lambda flops, _: f"{flops:,.0f}",
@@ -96,7 +96,7 @@ class Flops(CallReport):
 
 
 class CacheSizes:
-    """The bytes of a KV cache at other batch sizes and numbers of tokens than those of a ``call``.
+    """The bytes of a KV cache for other batch sizes and numbers of tokens than those of a ``call``.
 
     The polynomials of one build over symbolic lengths hold if all its comparisons have the same results.
     """
@@ -142,9 +142,9 @@ class CacheSizes:
 
 
 class Held(Record):
-    """what fits after the weights"""
+    """tokens and batch that fit after the weights"""
 
-    tokens: int | None = fact("the longest sequence at this batch, null for any length")
+    tokens: int | None = fact("the longest sequence at this batch; null if any length fits")
     batch: int = fact("the largest batch at this sequence length")
 
 
@@ -152,15 +152,17 @@ class CacheEntry(Record):
     """a tensor"""
 
     name: str = fact("its role: keys, values, a state")
-    layer: int | None = fact("the index of its layer, null for none")
-    kind: str = fact("the part of the past that it covers: full, window, cross, latent, or state")
+    layer: int | None = fact("the index of its layer, or null")
+    kind: str = fact(
+        "full (all tokens), window (sliding window), cross (the encoder's), latent (compressed), or state"
+    )
     shape: list[int] = fact("the shape")
-    module: str = fact("the path of the module that keeps it")
+    module: str = fact("the path of the module that stores it")
     dtype: str = fact("its dtype; many states are float32 in every model")
 
 
 class Cache(CallReport):
-    """The KV cache after a call; made by :meth:`archspec.Model.cache`.
+    """The KV cache after a forward pass; made by :meth:`archspec.Model.cache`.
 
     >>> import archspec
     >>> kept = archspec.load("LlamaForCausalLM").cache(tokens=4096, dtype="bf16", budget=80 * 2**30)
@@ -173,7 +175,7 @@ class Cache(CallReport):
         COSTS["cache_elements"].help, lambda self: self.call.cache_elements(), title="elements"
     )
     cache_bytes: dict[str, int] = fact(
-        "bytes of the KV cache, by allocation",
+        "bytes of the KV cache, by cache implementation",
         lambda self: {one: self.call.cache_bytes(self.dtype, one) for one in self.call.allocations},
         keys=ALLOCATION_HELP,
         least=1,
@@ -187,12 +189,12 @@ class Cache(CallReport):
     notes: list[str] = fact("notes on the dtype and the weights")
     budget_bytes: int | None = fact("bytes of the budget", kind="int", optional=True)
     weights_bytes: int = fact(
-        "bytes of the budget that the weights take",
+        "bytes of the weights, part of the budget",
         json=lambda self: None if self.budget_bytes is None else self.weights_bytes,
         optional=True,
     )
     holds: dict[str, Held] = fact(
-        "what fits after the weights, by allocation",
+        "tokens and batch that fit after the weights, by cache implementation",
         lambda self: self._fitting_lengths(),
         json=lambda self: self.holds or None,
         keys=ALLOCATION_HELP,

@@ -33,7 +33,7 @@ class Catalogue(Report):
         json=lambda self: self.model_types.items(),
         least=1,
     )
-    notes: list[str] = fact("where custom specs are, and their problems")
+    notes: list[str] = fact("locations of custom specs, and problems in them")
 
     def __init__(self, model_types: dict[str, tuple[str, ...]], notes: list[str]) -> None:
         self.model_types, self.notes = model_types, notes
@@ -50,7 +50,7 @@ class Catalogue(Report):
 
 @check_arguments_of("list")
 def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
-    """Return the model types and architectures of :func:`archspec.load` whose names contain a text.
+    """Return the supported model types and architectures whose names contain ``filter``.
 
     ``specs`` are directories with your own specs.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @check_arguments
 def params_bytes(self: Any, dtype: str | None = None) -> int:
-    """Return bytes of the unique parameters in a dtype; without one as the config stores them."""
+    """Return bytes of the unique parameters in a dtype (default: as stored by the config)."""
     if dtype is None and self.is_quantized:
         return int(self.weights().bytes)
     return int(self.params * dtype_bytes(dtype or self.dtype))
@@ -29,10 +29,10 @@ def params_bytes(self: Any, dtype: str | None = None) -> int:
 
 @check_arguments
 def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> Weights:
-    """Return the unique parameters as they are stored, quantized if the config says so.
+    """Return the unique parameters as stored, quantized if the config is.
 
-    ``stored`` replaces that: a name of :data:`archspec.formats.scheme.FORMATS`, or a dtype for all weights.
-    Unquantized weights are in ``dtype``, by default the config's.
+    ``stored`` overrides this: a weight format (see docs/reference/quantities.md), or a dtype for all weights.
+    Unquantized weights are in ``dtype`` (default: the config's).
 
     >>> import archspec
     >>> archspec.load("LlamaForCausalLM").weights("nf4").table[0]
@@ -64,10 +64,10 @@ def forward(
     encoder_tokens: int | None = None,
     new_encoder_tokens: int | None = None,
 ) -> Forward:
-    """Return the costs of one call of ``tokens`` per sequence, after ``past`` tokens in the cache.
+    """Return the costs of a forward pass over ``tokens`` per sequence, after ``past`` tokens in the KV cache.
 
     ``tokens`` is 2048 by default, or the model's maximum if smaller. ``new_encoder_tokens`` are the encoder
-    tokens that the call processes: by default all without a past, none with one.
+    tokens to process (default: all, or none if ``past`` > 0).
 
     >>> import archspec
     >>> step = archspec.load("LlamaForCausalLM").forward(tokens=1, past=2047)
@@ -111,7 +111,7 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
 def flops(
     self: Any, batch: int = 1, tokens: int | None = None, past: int = 0, encoder_tokens: int | None = None
 ) -> Flops:
-    """Return the FLOPs of a call by module, like `archspec flops`; for lengths see :meth:`forward`."""
+    """Return the FLOPs of a forward pass, like `archspec flops`; for lengths see :meth:`forward`."""
     lengths = lengths_in(locals())
     from archspec.models.calls import Flops
 
@@ -128,10 +128,10 @@ def cache(
     weights: str | None = None,
     budget: str | int | None = None,
 ) -> Cache:
-    """Return the KV cache of ``tokens`` tokens in ``dtype`` (the config's), like `archspec cache`.
+    """Return the KV cache of ``tokens`` tokens in ``dtype`` (default: the config's), like `archspec cache`.
 
-    A ``budget`` in bytes (`80GiB`, or a number) adds how many tokens and how large a batch fit after the
-    weights in the format ``weights`` (see :meth:`weights`).
+    With a ``budget`` in bytes (`80GiB`, or a number), the result also has the number of tokens and the batch
+    size that fit after the weights in the format ``weights`` (see :meth:`weights`).
     """
     lengths: dict[str, Any] = lengths_in(locals())
     from archspec.models.calls import Cache
@@ -160,10 +160,10 @@ def memory(
     weights: str | None = None,
     last: bool = False,
 ) -> Memory:
-    """Return inference memory: weights, the KV cache after a call, temporary memory; like `archspec memory`.
+    """Return inference memory (weights, KV cache, temporary memory), like `archspec memory`.
 
-    For lengths see :meth:`forward`, for ``dtype`` and ``weights`` :meth:`weights`. With ``last`` the call
-    computes logits of the last position only, as `generate()` does.
+    For lengths see :meth:`forward`; for ``dtype`` and ``weights`` see :meth:`weights`. With ``last`` only the
+    logits of the last position are computed, as in `generate()`.
     """
     lengths = lengths_in(locals())
     from archspec.models.memory import Memory

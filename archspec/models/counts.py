@@ -23,7 +23,7 @@ class Module(Record):
     copies: int = fact("identical layers", least=1)
     params: int = fact("parameters of all copies; a tied tensor counts in its first module")
     share: float = fact("the share of the model's parameters, from 0 to 1")
-    children: list[Module] = fact("its submodules that are shown")
+    children: list[Module] = fact("its printed submodules")
 
 
 class Tied(Record):
@@ -53,24 +53,24 @@ class Counts(OfModel, Report):
         name: fact(one.help, _count(name), title=one.title, kind="int") for name, one in QUANTITIES.items()
     }
     dtype: str = fact("the dtype of unquantized parameters: the one asked for, else the config's")
-    format: str = fact("the weight formats of bytes")
+    format: str = fact("the weight formats that `bytes` assumes")
     bytes: int | None = fact(
         "bytes of the parameters; null if the dtype or quantization is unsupported",
         title="bytes in {0.format}",
         text=lambda count, _: "" if count is None else bytes_text(count),
     )
     modules: list[Part] = fact(
-        "the modules that are shown, in order",
+        "the printed modules, in order",
         kind="list[Module]",
         json=lambda self: self._list_rows(self.modules),
     )
     tied: list[dict[str, Any]] = fact("tied tensors, the largest first", kind="list[Tied]")
     notes: list[str] = fact("notes on this count")
     transformers_version: str = fact(
-        "the version of transformers that the specs describe",
+        "the version of transformers that the specs match",
         lambda self: TRANSFORMERS_VERSION,
         title="transformers",
-        text=lambda version, _: f"{version} (the version that the specs describe)",
+        text=lambda version, _: f"{version} (the version that the specs match)",
     )
     params: int
 
@@ -106,7 +106,7 @@ class Counts(OfModel, Report):
         ]
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the counts, the modules with most parameters, and the notes."""
+        """Yield the counts, the modules with the most parameters, and the notes."""
         yield facts_table(self, "count")
         shown = rows(self.modules) if self.depth is None else list(every_row(self.modules))
         if shown:

@@ -24,10 +24,10 @@ MAX_STEP = 128  # the largest increase that `sensitivity` tries
 
 
 class FieldValue(NamedTuple):
-    """A field of a config by its path, with the types it accepts, in the words of the spec language.
+    """A config field: its path ``field``, the accepted ``types`` (as written in specs), and its ``value``.
 
-    ``symbol`` is its name in formulas. ``given`` is True if the config sets it, ``computed`` if its default
-    depends on other fields. ``choices`` are the strings that its spec distinguishes.
+    ``symbol`` is its name in formulas. ``given`` is True if the config sets it, ``computed`` is True if its
+    default depends on other fields. ``choices`` are the strings that its spec distinguishes.
     """
 
     field: str
@@ -40,11 +40,10 @@ class FieldValue(NamedTuple):
 
 
 class Fields(Report):
-    """The fields of a config that its spec reads, by path; :attr:`archspec.Model.fields`.
+    """The config fields that the spec reads, by path; made by :attr:`archspec.Model.fields`.
 
     :meth:`archspec.Model.with_fields` sets them; :attr:`archspec.Formula.relevant_fields` names those that
-    change a count.
-    A field of type `any` only changes costs.
+    change a count. A field of type `any` changes only costs.
 
     >>> import archspec
     >>> fields = archspec.load({"model_type": "gpt2", "n_layer": 24}).fields
@@ -162,8 +161,8 @@ class Sensitivity(Record):
 class Sensitivities(OfModel, Report):
     """Derivatives of a quantity with respect to each field; made by :meth:`archspec.Model.sensitivity`.
 
-    Steps are counted like `archspec count --set`: computed defaults follow, and other branches are taken.
-    ``formula`` gives the derivatives.
+    Steps are counted like `archspec count --set`: computed defaults are updated, and other branches may
+    apply. ``formula`` is the differentiated formula.
 
     >>> import archspec
     >>> print(*str(archspec.load("GPT2Model").sensitivity()).splitlines()[:4], sep="\\n")

@@ -27,10 +27,13 @@ from archspec.tables.options import FORMATS
 
 
 class Formula(ClosedForm):
-    """A closed form that evaluates at other fields of its config and prints itself.
+    """A closed form that can be evaluated at other field values and printed.
 
-    Its attributes are those of :class:`archspec.symbolic.closed_form.ClosedForm`. ``source`` is the model of
-    its config. After :meth:`with_fields`, ``notes`` name the branch and the given fields without effect.
+    ``expr`` is a SymPy expression whose symbols have the names of the config's fields, ``symbols`` has their
+    values. It is exact under the ``flags`` and ``conditions``, together the ``assumptions``. ``definitions``
+    are the meanings of symbols that are not fields. ``architecture``, ``model_type`` and ``quantity`` name
+    the count, ``source`` is the model of the config. After :meth:`with_fields`, ``notes`` names the branch
+    and the given fields that have no effect.
     """
 
     source: branches.Source
@@ -40,11 +43,11 @@ class Formula(ClosedForm):
     def evaluate(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> int:
         """Return the quantity at the config with some fields set, like `archspec count --set`.
 
-        Fields of a sub-config are given by path: ``{"text_config.hidden_size": 64}``. Costs also take the
-        lengths of the call. Other values may select another branch, whose formula :meth:`with_fields` gives.
+        Fields of a sub-config are given by path: ``{"text_config.hidden_size": 64}``. Costs also take
+        batch and lengths. Other values may select another branch, whose formula :meth:`with_fields` returns.
 
         Errors: :class:`ConfigError` for an unknown field, an invalid value or a config that transformers
-        refuses; :class:`FormulaError` for a field that the formula replaces.
+        rejects; :class:`FormulaError` for a field replaced by :meth:`assume`.
 
         >>> import archspec
         >>> archspec.formula("GPT2LMHeadModel").evaluate(n_layer=48, n_embd=1600, n_head=25)
@@ -58,7 +61,7 @@ class Formula(ClosedForm):
 
     @check_arguments
     def with_fields(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
-        """Return the formula at the config with some fields set, in the branch taken there.
+        """Return the formula of the branch that applies with some fields set.
 
         >>> import archspec
         >>> f = archspec.formula("LlamaForCausalLM").with_fields(tie_word_embeddings=True)
@@ -77,7 +80,7 @@ class Formula(ClosedForm):
 
     @check_arguments
     def substitute(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
-        """Return the formula at some fields, with their values in place of their symbols.
+        """Return the formula with the given values in place of their symbols.
 
         >>> import archspec
         >>> print(archspec.formula("GPT2LMHeadModel").substitute(n_layer=48, n_embd=1600, n_head=25))
@@ -123,7 +126,7 @@ class Formula(ClosedForm):
 
     @check_arguments
     def leading_terms(self, *fields: str) -> Leading:
-        """Return the dominant terms as ``fields``, or widths, depths, experts and vocabularies grow.
+        """Return the terms that dominate as ``fields`` grow (default: widths, depths, experts, vocabularies).
 
         >>> import archspec
         >>> print(archspec.formula("MixtralForCausalLM").leading_terms())
@@ -133,7 +136,7 @@ class Formula(ClosedForm):
 
     @check_arguments
     def split(self, by: str = "repetition", depth: int = 1) -> Parts:
-        """Return its parts by `component`, `module` (to a depth), `layer`, `repetition`, or `polynomial`."""
+        """Return the parts by `component`, `module` (to a depth), `layer`, `repetition`, or `polynomial`."""
         return Parts(self, arrange(self, by, depth))
 
     @check_arguments
@@ -150,9 +153,9 @@ class Formula(ClosedForm):
     def table(
         self, format: str = "markdown", by: str = "component", depth: int = 1, width: float | None = None
     ) -> str:
-        """Return a table of its parts with formula, value and share, in `markdown` or `latex` (booktabs).
+        """Return a table of the parts with formula, value and share, in `markdown` or `latex` (booktabs).
 
-        In LaTeX it is at most ``width`` digits wide.
+        In LaTeX the table is at most ``width`` digits wide.
         """
         if format not in ("markdown", "latex"):
             raise FormulaError(f"unknown table format {format!r}", help="choose markdown or latex")
@@ -165,7 +168,7 @@ class Formula(ClosedForm):
     def relevant_fields(self) -> tuple[str, ...]:
         """The paths of the config's fields that change the quantity.
 
-        Fields that the formula does not name are tested by counting at a few other values.
+        Fields that are not in the formula are tested by counting at a few other values.
         """
         return tuple(entering_fields(self, self.source))
 
@@ -183,7 +186,7 @@ class Formula(ClosedForm):
         r"""Return LaTeX in the standard symbols: without delimiters, in an environment, or a whole document.
 
         ``env`` is `align`, `equation` or one of these with a `*`. Lines are at most ``width`` digits wide: 48
-        is one of two columns, 69 (the default in an environment) the text of LaTeX's article.
+        fits a two-column layout, 69 (the default in an environment) LaTeX's article.
 
         >>> import archspec
         >>> print(archspec.formula("GPT2Model").latex(env="align*", width=40))
@@ -203,17 +206,17 @@ class Formula(ClosedForm):
         return format_formula(self, "mathml")
 
     def python(self) -> str:
-        """Return Python code over :attr:`inputs` that raises ValueError if a condition does not hold."""
+        """Return Python code over :attr:`inputs` that raises ValueError if a condition fails."""
         return format_formula(self, "python")
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """The fields that its code reads, as identifiers with their values at the config."""
+        """The fields that the generated code reads, by identifier, with their values."""
         return {identifier(name): value for name, value in prepare(self).inputs.items()}
 
     @property
     def checks(self) -> list[str]:
-        """Its conditions as Python expressions over :attr:`inputs`."""
+        """The conditions as Python expressions over :attr:`inputs`."""
         return prepare(self).tests("python")
 
     @check_arguments
@@ -222,7 +225,7 @@ class Formula(ClosedForm):
     ) -> str:
         """Return the formula in any format of `archspec formula --format`: markdown, c, sql, spark, ….
 
-        Code checks its conditions: otherwise Python raises ValueError, SQL gives NULL, C an error code.
+        Code checks the conditions. If one fails, Python raises ValueError, SQL gives NULL, C an error code.
         ``notation`` is a file of custom symbols, ``symbol`` gives the LaTeX of some fields.
         """
         if format not in FORMATS:

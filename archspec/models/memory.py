@@ -22,7 +22,7 @@ from archspec.tables.options import options_of
 from archspec.terminal import number, size
 from archspec.typing_light import Any
 
-_NO_CACHE = "none"  # the allocation of a class without a KV cache
+_NO_CACHE = "none"  # of a class without a KV cache
 _ALLOCATIONS = ALLOCATION_HELP | {_NO_CACHE: "for a class without a KV cache"}
 
 
@@ -35,7 +35,7 @@ class Stored(Record):
 
 
 class Temporary(Record):
-    """peak temporary memory in one allocation of the KV cache"""
+    """peak temporary memory with one cache implementation"""
 
     needed_by: str = fact("the module that needs it")
     bytes: int = fact("bytes")
@@ -55,10 +55,10 @@ class Part(Record):
 
 
 class Memory(CallReport):
-    """Inference memory: weights, KV cache after the call, and peak temporary memory.
+    """Inference memory: weights, KV cache after the forward pass, and peak temporary memory.
 
-    It is made by :meth:`archspec.Model.memory`. ``weights`` are an :class:`archspec.Weights`. Bytes by
-    allocation of the cache are those of :meth:`archspec.Forward.cache_bytes`, `none` without a cache.
+    Made by :meth:`archspec.Model.memory`. ``weights`` is an :class:`archspec.Weights`. Numbers by cache
+    implementation have the keys of :meth:`archspec.Forward.cache_bytes`, or `none` without a cache.
 
     >>> import archspec
     >>> needed = archspec.load("LlamaForCausalLM").memory(tokens=4096, dtype="bf16", weights="nf4")
@@ -75,13 +75,13 @@ class Memory(CallReport):
     )
     weights_bytes: int = fact("bytes of all weights", lambda self: self.weights.loaded_bytes)
     cache_bytes: dict[str, int] = fact(
-        "bytes of the KV cache after the call, by allocation",
+        "bytes of the KV cache after the forward pass, by cache implementation",
         lambda self: self._cache_bytes(),
         keys=_ALLOCATIONS,
         least=1,
     )
     working_set: dict[str, Room] = fact(
-        "peak temporary memory, by allocation",
+        "peak temporary memory, by cache implementation",
         lambda self: self._working_set(),
         kind="dict[str, Temporary]",
         keys=_ALLOCATIONS,
@@ -170,9 +170,12 @@ def _length(name: str) -> Any:
 
 
 class Training(TrainingStep, OfModel, Report):
-    """Training memory of one step on the rank that needs most; made by :meth:`archspec.Model.training`.
+    """Memory of one training step on the rank that uses the most; made by :meth:`archspec.Model.training`.
 
-    The figures are those of :class:`archspec.costs.training.TrainingStep`.
+    ``parts`` has a row per part of the memory: ``name``, ``dtype``, ``elements``, ``bytes``, and
+    ``shared_by``, the data-parallel ranks that ZeRO shards it across. Gradients have the weights' dtype, as
+    in torch. ``ranks`` has the degree of each kind of parallelism. ``batch`` is the micro-batch of a rank; a
+    pipeline stage stores one per stage from itself to the last.
 
     >>> import archspec
     >>> step = archspec.load("GPT2LMHeadModel").training(batch=1, tokens=1024, checkpointing=True)
@@ -203,31 +206,31 @@ class Training(TrainingStep, OfModel, Report):
     }
     zero: int = fact("ZeRO stage across data-parallel ranks", choices=(0, 1, 2, 3))
     flops: int = fact(
-        "FLOPs of the step without recomputation; null if not validated",
+        "FLOPs of the step on the rank, without recomputation; null if not validated",
         kind="int | None",
         json=lambda s: s._flops,
         title="FLOPs",
     )
     notes: list[str] = fact(EXCESS, lambda s: [] if s._flops is None else notes_of(s.forward))
     parts: list[Row] = fact(
-        "the parts of the memory of the rank; without activations if not_described has a reason",
-        lambda s: [*s.states, *s.gathered_rows] if s.not_described else s.table,
+        "parts of the rank's memory; without activations if `unsupported` gives a reason",
+        lambda s: [*s.states, *s.gathered_rows] if s.unsupported else s.table,
         kind="list[Part]",
         least=2,
     )
     loss_bytes: int = fact(
         "activation bytes of the loss; null if the loss is excluded",
         kind="int | None",
-        json=lambda s: None if s.not_described or s.loss_gap else s.loss_bytes,
+        json=lambda s: None if s.unsupported or s.loss_gap else s.loss_bytes,
     )
-    not_described: str | None = fact("why activations are missing, null if they are not", lambda s: s._gap())
+    unsupported: str | None = fact("reason why activations are missing, or null", lambda s: s._gap())
     total_bytes: int = fact(
         "bytes of all parts: a lower bound of the rank's memory",
         json=lambda s: sum(part.bytes for part in s.parts),
     )
     excluded: list[str] = fact(
         "memory that total_bytes excludes",
-        lambda s: ["activations"] * bool(s.not_described) + super().excluded_parts,
+        lambda s: ["activations"] * bool(s.unsupported) + super().excluded_parts,
         least=1,
     )
 
@@ -251,12 +254,12 @@ class Training(TrainingStep, OfModel, Report):
             return None
 
     def check_used(self, **given: Any) -> None:
-        """Errors: :class:`ArchspecError` for an argument without effect; None stands for one not given."""
+        """Raise :class:`ArchspecError` for an argument without effect; None means not given."""
         given["checkpointing"] = self.checkpointing or None
         given["attention"] = None if self.attention == KERNELS[0] else self.attention
         idle = [name for name, value in given.items() if value is not None]
         if idle and self._has_no_lengths:
-            message = f"{idle[0]} has no effect: {self.not_described}"
+            message = f"{idle[0]} has no effect: {self.unsupported}"
             raise ArchspecError(message, help=f"leave out {idle[0]}")
 
     def blocks(self) -> Iterator[Block]:
@@ -268,9 +271,9 @@ class Training(TrainingStep, OfModel, Report):
         total = sum(part.bytes for part in self.parts)
         rows.append(("total", "", "", f">= {number(total)}", f">= {size(total)}"))
         yield from (facts_table(self, "memory of a rank"), "", Table("part|dtype|share|>bytes|>", rows))
-        if not self.not_described and self.loss_bytes:
+        if not self.unsupported and self.loss_bytes:
             yield f"the loss has {number(self.loss_bytes)} bytes of the activations"
         yield from ("lower bound; excluded are:", *(f"  {one}" for one in self.excluded))
-        if self.not_described:
-            yield f"note: {self.not_described}"
+        if self.unsupported:
+            yield f"note: {self.unsupported}"
         yield from note_lines(self.notes)

@@ -42,9 +42,10 @@ def _count_property(name: str) -> Any:
 class Model:
     """One architecture at one config: exact counts, tensors, closed forms and costs; made by :func:`load`.
 
-    Counts are those of transformers' class ``architecture``, of ``model_type``: a tied tensor counts once.
-    ``scope`` is the ``config`` as its ``spec`` reads it, ``whole`` the config that it is part of; ``chosen``
-    explains how the class was found, ``set_notes`` and ``idle`` name overrides without effect on counts.
+    Counts are those of transformers' class ``architecture`` (model type ``model_type``); tied tensors count
+    once. ``config`` is the config, ``whole`` the config that contains it (or the same), ``spec`` its spec,
+    ``scope`` the config as the spec reads it. ``chosen`` explains how the class was selected, ``set_notes``
+    and ``idle`` name overrides that do not affect counts.
 
     >>> import archspec
     >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
@@ -62,12 +63,12 @@ class Model:
 
     @cached_property
     def root(self) -> Node:
-        """The module tree as :mod:`archspec.tree.builder` builds it; :attr:`tree` prints it."""
+        """The module tree, as :attr:`tree` prints it."""
         return tree_of(self.scope, self.architecture)
 
     @property
     def tree(self) -> Tree:
-        """The modules with their parameters, like torch's `print(model)`: text, HTML, plain data."""
+        """The modules with their parameters, printed like torch's `print(model)`."""
         from archspec.models.tree import Tree
 
         return Tree(outline(self.root, self._tensors)._replace(name=""))
@@ -89,7 +90,7 @@ class Model:
 
     @check_arguments
     def with_fields(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Model:
-        """Return the same class at the config with other fields, like :func:`load` with ``set``.
+        """Return the same class with some config fields changed, like :func:`load` with ``set``.
 
         >>> import archspec
         >>> archspec.load("GPT2Model").with_fields(n_layer=24).params
@@ -110,7 +111,7 @@ class Model:
 
     @check_arguments
     def count(self, quantity: str) -> int:
-        """Return a quantity by its name in :data:`archspec.tables.quantities.QUANTITIES`."""
+        """Return a count by its name; see docs/reference/quantities.md."""
         if quantity not in self._counts:
             raise ArchspecError(f"unknown quantity {quantity!r}; choose one of {', '.join(self._counts)}")
         return self._counts[quantity]
@@ -137,12 +138,12 @@ class Model:
 
     @property
     def dtype(self) -> str:
-        """The config's dtype (`dtype`, formerly `torch_dtype`), float32 if it states none."""
+        """The config's dtype (`dtype`, formerly `torch_dtype`); float32 if it has none."""
         return stated_dtype(self.config.raw) or dtype_of(self.whole.raw)
 
     @property
     def dtype_note(self) -> str | None:
-        """A note that bytes depend on an assumed dtype; None for a config that states one."""
+        """A note that bytes depend on an assumed dtype; None for a config that sets one."""
         return assumed_note(self.config, self.whole)
 
     @property
@@ -161,9 +162,9 @@ class Model:
 
     @check_arguments
     def quantity(self, name: str, **lengths: Any) -> Formula:
-        """Return the closed form of a quantity of :data:`archspec.tables.quantities.FORMULAS`.
+        """Return the closed form of a quantity; see docs/reference/quantities.md.
 
-        The lengths of a call choose the case (prefill or a step with a cache) and are symbols of the formula.
+        For a cost, the lengths select the case (prefill or decode step) and are symbols of the formula.
 
         >>> import archspec
         >>> kept = archspec.load("DeepseekV3ForCausalLM").quantity("cache_elements")
@@ -201,12 +202,12 @@ class Model:
 
     @property
     def quantized_config(self) -> RawConfig:
-        """The config that states the quantization: the model's, or the one that it is part of."""
+        """The config to read quantization_config from: the model's, or the enclosing one."""
         return self.config if quantization_of(self.config) is not None else self.whole
 
     @property
     def is_quantized(self) -> bool:
-        """True if the config states a quantization of the weights."""
+        """True if the config has a quantization_config."""
         return quantization_of(self.quantized_config) is not None
 
     params_bytes = costs.params_bytes
@@ -235,14 +236,14 @@ def load(
 ) -> Model:
     """Return the model of a config.
 
-    ``config`` is a dict, a path to a config.json or to its directory, a hub id, a transformers config
+    ``config`` is a dict, a path to a config.json or to its directory, a Hub id, a transformers config
     object, or the name of an architecture or a model type (its default config). ``architecture``
-    chooses the class; otherwise the config's `architectures[0]`, else the model type's base model.
+    selects the class (default: the config's `architectures[0]`, else the model type's base model).
     ``set`` overrides fields, also of sub-configs: ``{"text_config.hidden_size": 64}``. ``specs`` are
-    directories with your own specs, which replace those of ARCHSPEC_PATH and the shipped ones.
+    directories with your own specs, searched before ARCHSPEC_PATH and the shipped ones.
 
     Errors: :class:`archspec.ArchspecError` for a config that cannot be read, for values that transformers
-    refuses, and for an unsupported class.
+    rejects, and for an unsupported class.
 
     >>> import archspec
     >>> archspec.load({"model_type": "bert"}).params
@@ -287,7 +288,7 @@ def formula(
     specs: Specs = (),
     **lengths: Any,
 ) -> Formula:
-    """Return the closed form of a quantity of the model of :func:`load`; see :meth:`Model.quantity`.
+    """Return the closed form of a quantity of a model, given as for :func:`load`; see :meth:`Model.quantity`.
 
     >>> import archspec
     >>> archspec.formula("LlamaModel").symbols["hidden_size"]

@@ -18,7 +18,7 @@ from archspec.typing_light import Any
 class FormulaPart(Record):
     """a part"""
 
-    part: str = fact("its label, empty for the whole", lambda one: one.label)
+    part: str = fact("its label, empty for the total", lambda one: one.label)
     expression: str = fact("in Python's syntax, over the fields", lambda one: str(one.expr))
     value: int = fact("its value at the config", least=None)
 
@@ -37,7 +37,10 @@ class LeadingTerms(Record):
 
 
 class Excerpt:
-    """Some terms of a ``formula``: their sum ``expr``, their ``label``, the terms in order as ``part``."""
+    """Some terms of a ``formula``: ``expr`` is their sum, ``label`` their name, ``part`` has them in order.
+
+    ``sign`` is printed before the terms: = or ≈. ``layout`` is the layout of their LaTeX.
+    """
 
     layout = PLAIN  # of its LaTeX
     sign = "="
@@ -53,7 +56,7 @@ class Excerpt:
 
     @property
     def share(self) -> float:
-        """The share of the whole at the config."""
+        """The share of the total at the config."""
         return self.value / max(1, self.formula.evaluate())
 
     def text(self) -> str:
@@ -62,7 +65,7 @@ class Excerpt:
 
     @check_arguments
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
-        """Return LaTeX in the standard symbols, with the layout of :meth:`archspec.Formula.latex`."""
+        """Return LaTeX in the standard symbols, with the arguments of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
         part = self.part._replace(label="") if layout.is_plain else self.part
         return to_latex(self.formula, [part], None, layout)
@@ -92,7 +95,7 @@ class Excerpt:
 class Parts(Report):
     """The parts of a formula, indexed by number or label; made by :meth:`archspec.Formula.split`.
 
-    ``formula`` is the whole, ``parts`` is a list of :class:`Excerpt`, ``layout`` the layout of their LaTeX.
+    ``formula`` is the total, ``parts`` a list of :class:`Excerpt`, ``layout`` their LaTeX layout.
 
     >>> import archspec
     >>> parts = archspec.formula("BertModel").split("component")
@@ -122,7 +125,7 @@ class Parts(Report):
 
     @check_arguments
     def latex(self, env: str | None = "align*", width: float | None = None, standalone: bool = False) -> str:
-        """Return LaTeX of the sum and of each part, with the layout of :meth:`archspec.Formula.latex`."""
+        """Return LaTeX of the sum and of each part, with the arguments of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
         return to_latex(self.formula, [one.part for one in self.parts], None, layout)
 
@@ -139,7 +142,7 @@ class Parts(Report):
 class Leading(Excerpt):
     """The terms of a formula that no other term outgrows; made by :meth:`archspec.Formula.leading_terms`.
 
-    ``growing`` are the growing fields, ``dropped`` the other terms, ``value`` the value of the approximation.
+    ``growing`` are the growing fields, ``dropped`` the other terms, ``value`` is the approximate value.
 
     >>> import archspec
     >>> form = archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd").leading_terms()
@@ -160,13 +163,13 @@ class Leading(Excerpt):
 
     @check_arguments
     def cut(self, parts: Iterable[Part]) -> list[Part]:
-        """Return the leading terms of each part; parts without any are left out, unless all are."""
+        """Return the leading terms of given parts, without parts that have none."""
         left = [self._found.leading_part(part) for part in parts]
         return [part for part in left if part.expr != 0] or [self.part]
 
     @check_arguments
     def split(self, by: str, depth: int = 1) -> Parts:
-        """Return the leading terms of each part of the formula; parts without any are left out."""
+        """Return the leading terms of each part of the formula; parts without leading terms are left out."""
         return Parts(self.formula, self.cut(arrange(self.formula, by, depth)), self.layout)
 
     def as_json(self) -> dict[str, Any]:

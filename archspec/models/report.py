@@ -152,7 +152,7 @@ class Report(Record):
         return data_of(type(self), self)
 
     def text(self) -> str:
-        """Return the plain text that the verb prints into a pipe."""
+        """Return the plain text that the command prints to a pipe."""
         return to_text(self.blocks())
 
     def __str__(self) -> str:

@@ -16,11 +16,11 @@ class Module(Record):
     """A module, or identical layers of a list; the outermost is the model; `Model.tree.as_json()`"""
 
     module: str = fact(
-        "the path in the model, empty for the model itself; of folded layers, that of the first"
+        "the path in the model, empty for the model itself; of merged layers, that of the first"
     )
-    name: str = fact("the attribute; `0-11` for folded layers")
+    name: str = fact("the attribute; `0-11` for merged layers")
     label: str = fact("the class, with its sizes if it has tensors")
-    copies: int = fact("identical layers that are folded into this one", least=1)
+    copies: int = fact("identical layers that are merged into this one", least=1)
     params: int = fact("parameters of all copies; a tied tensor counts in its first module")
     buffers: int = fact("elements of the persistent buffers of all copies")
     marks: list[str] = fact("ties and frozen parameters")
@@ -45,9 +45,9 @@ class Tensors(OfModel):
 
 
 class Tree(Report):
-    """The modules of a model with their parameters, identical layers folded; :attr:`archspec.Model.tree`.
+    """The modules of a model, with identical layers merged; made by :attr:`archspec.Model.tree`.
 
-    ``root`` is the model as :class:`archspec.tree.outline.Item`. A ``depth`` leaves out the levels below it.
+    ``root`` is the model, with the attributes of its JSON. ``depth`` hides deeper levels.
 
     >>> import archspec
     >>> tree = archspec.load("BertForMaskedLM").tree
@@ -77,12 +77,12 @@ class Tree(Report):
 
     @check_arguments
     def text(self, depth: int | None = None) -> str:
-        """Return the text that `archspec tree` prints into a pipe."""
+        """Return the text that `archspec tree` prints to a pipe."""
         return to_text([self.table(depth)])
 
     @check_arguments
     def html(self, depth: int | None = None) -> str:
-        """Return a table with a row for each module; every text is escaped."""
+        """Return an HTML table with a row for each module; all strings are escaped."""
         return blocks_html(module_blocks(self.root, checked_depth(depth)))
 
     @check_arguments

@@ -24,7 +24,7 @@ _COSTS = {
     "training_flops": "training FLOPs on --tokens tokens",
     "memory_bytes": "bytes of weights and KV cache of --memory",
     **dict.fromkeys(("params", "non_embedding_params"), "parameters that the law counts"),
-    "tokens": "training tokens that the law predicts",
+    "tokens": "compute-optimal training tokens by the law",
 }
 
 
@@ -40,33 +40,33 @@ class LawFacts(Record):
 
 
 class Solution(Report):
-    """a config"""
+    """A config found by :func:`archspec.solve`."""
 
     values: dict[str, Any] = fact(
-        "the fields that were chosen", kind="dict[str, int | float | str | bool | list | None]"
+        "the searched fields and their values", kind="dict[str, int | float | str | bool | list | None]"
     )
     params: int = fact(QUANTITIES["params"].help)
     active_params: int = fact(QUANTITIES["active_params"].help)
     non_embedding_params: int = fact(QUANTITIES["non_embedding_params"].help)
     bytes: int = fact("bytes of the parameters at --dtype, else at the config's dtype")
     miss: Fraction = fact(
-        "the largest relative distance from a target", kind="float", json=lambda self: float(self.miss)
+        "the largest relative error over the targets", kind="float", json=lambda self: float(self.miss)
     )
     config: dict[str, Any] = fact("the complete config.json")
     costs: dict[str, int] = fact(
-        "costs with a budget",
+        "costs that have a budget",
         keys=_COSTS,
         json=lambda self: {"memory_bytes" if k == "memory" else k: cost for k, cost in self.costs.items()},
     )
-    path: str | None = fact("the config.json that --out wrote, null without it")
+    path: str | None = fact("the config.json written by --out or `save`, or null")
 
     @property
     def miss_text(self) -> str:
-        """The miss as a percentage."""
+        """The error as a percentage."""
         return f"{float(100 * self.miss):.3g}%"
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the fields, the size and the miss in one line."""
+        """Yield one line: fields, size, error."""
         values = ", ".join(f"{name} = {_text(value)}" for name, value in self.values.items())
         yield f"{values} with {self.params:,} parameters, {self.miss_text} off"
 
@@ -89,17 +89,17 @@ class Solution(Report):
 
 
 class Solutions(Report, list[Solution]):
-    """Configs that meet a budget; `archspec.solve(config).as_json()`
+    """Configs that meet a budget, best first; made by :func:`archspec.solve`.
 
-    The best come first. ``columns`` are the sizes in the table.
+    ``columns`` are the sizes in the table.
     """
 
     law: Optimum | None = fact(
-        "the prediction of a scaling law, null without --compute", kind="LawFacts | None"
+        "the prediction of a scaling law; null without --compute", kind="LawFacts | None"
     )
-    order: str = fact("how solutions are ranked, or empty")
+    order: str = fact("the ranking of the solutions, or empty")
     solutions: list[Solution] = fact("the configs, the best first", list, least=1)
-    notes: list[str] = fact("constraints that keep solutions from the budget")
+    notes: list[str] = fact("constraints that prevent a better fit to the budget, and other notes")
 
     def __init__(
         self,
@@ -140,14 +140,14 @@ def _text(value: Any) -> str:
 
 @check_arguments
 def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
-    """Return the config.json of a model: the fields that a count depends on, and all that the config states.
+    """Return the config.json of a model: fields that a count depends on, and all that the config sets.
 
-    Defaults that transformers computes from other fields are left out. The result is loaded and counted.
+    Defaults that transformers computes from other fields are left out. The result is checked by loading it.
 
-    Errors: :class:`SweepError` if the written config has another count, which is a bug.
+    Errors: :class:`SweepError` if the written config has a different count (a bug).
 
     >>> import archspec
-    >>> written = complete(archspec.load("GPT2LMHeadModel", set={"n_layer": 24}))
+    >>> written = archspec.complete(archspec.load("GPT2LMHeadModel", set={"n_layer": 24}))
     >>> written["architectures"], written["n_layer"], written["n_embd"]
     (['GPT2LMHeadModel'], 24, 768)
     """

@@ -77,12 +77,12 @@ def solve(  # noqa: PLR0913 - the options of the verb
     sequence: int | None = None,
     batch: int = 1,
 ) -> Solutions:
-    """Return the configs that meet a budget, those with the config's own proportions first.
+    """Return the configs that meet a budget, those closest to the proportions of `config` first.
 
-    Without ``free``, width, depth and feed-forward width are chosen, and the heads follow. Of the configs
-    within ``tolerance`` per cent of the budget (1), those whose proportions are nearest the config's come
-    first; beyond it, and at a tolerance of 0, the nearest sizes. The search is exhaustive and exact: see
-    docs/how-to/find-a-config.md.
+    Without ``free``, width, depth and feed-forward width are searched, and the heads are derived. Of the
+    configs within ``tolerance`` percent of the budget (default: 1), those whose proportions are closest to
+    those of ``config`` come first. Otherwise, or with a tolerance of 0, the nearest sizes come first. The
+    search is exhaustive: see docs/how-to/find-a-config.md.
 
     Errors: :class:`SweepError` if there is no solution; it names the constraint that prevents one.
 

@@ -51,10 +51,14 @@ class Engine:
 
     def batches(self, size: int = BOX) -> Iterator[Batch]:
         """Yield every box of the grid in order. Errors: :class:`SweepError` for too many regions."""
+        for box in self._start_pass(size):
+            yield self.batch(box)
+
+    def _start_pass(self, size: int = BOX) -> Iterator[Box]:
+        """Return the boxes of the grid, and count points without a row from zero."""
         self.refused.clear()
         self.filtered = 0
-        for box in boxes(self.grid, size):
-            yield self.batch(box)
+        return boxes(self.grid, size)
 
     def region(self, point: tuple[int, ...]) -> Region:
         """Return the region of one point, given by its position along each axis."""
@@ -100,7 +104,7 @@ class Engine:
         Errors: :class:`SweepError` if a point has no row.
         """
         whole: Array = np.empty(self.grid.shape, dtype=dtype)
-        for box in boxes(self.grid):
+        for box in self._start_pass():
             out = whole[box.place] if whole.dtype == np.int64 else None
             batch = self.batch(box, [number], out)
             if batch.valid is not True:

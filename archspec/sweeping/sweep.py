@@ -34,12 +34,12 @@ Progress = Callable[[int, int], None]
 class Sweep(Report):
     """A grid of configs of one architecture, and the columns that are counted over it; made by :func:`sweep`.
 
-    Rows are evaluated on demand, box by box: memory does not grow with the grid. Points that transformers
-    refuses have no row; :attr:`refusals` has their number by reason. A sweep is an Arrow stream, which
+    Rows are evaluated on demand, in blocks: memory does not grow with the grid. Points that transformers
+    rejects have no row; :attr:`refusals` counts them by reason. A sweep is an Arrow stream, which
     pandas, polars and DuckDB read directly.
 
     ``architecture`` is the counted class, ``points`` the number of points with or without a row, ``asked``
-    the columns; ``wide`` makes integers decimals. ``subject``, ``engine`` and ``table`` are its parts.
+    the requested columns; ``wide`` makes integers decimals. ``subject``, ``engine``, ``table`` are internal.
     """
 
     def __init__(self, subject: Subject, asked: Sequence[str], wide: bool = False) -> None:
@@ -50,7 +50,7 @@ class Sweep(Report):
 
     @property
     def refusals(self) -> dict[str, int]:
-        """Number of points without a count by reason, as of the last pass over the rows."""
+        """Number of rejected points by reason, as of the last pass over the rows."""
         return dict(self.engine.refused)
 
     @property
@@ -68,10 +68,10 @@ class Sweep(Report):
         return self.table.schema
 
     def batches(self, progress: Progress | None = None) -> Iterator[Any]:
-        """Yield Arrow record batches in the order of the grid; the field given last varies fastest.
+        """Yield Arrow record batches in the order of the grid; the last field varies fastest.
 
-        ``progress`` takes the number of evaluated points and that of all. Errors: :class:`SweepError`, with
-        the first reason, if every point is refused.
+        ``progress`` is called with the number of evaluated points and of all points.
+        Errors: :class:`SweepError`, with the first reason, if every point is rejected.
         """
         return (batch for batch, _ in self._batches(progress) if batch.num_rows)
 
@@ -124,9 +124,9 @@ class Sweep(Report):
 
     @check_arguments
     def head(self, rows: int = 40, yes: bool = False, progress: Progress | None = None) -> Head:
-        """Return the first rows, for which no more of the grid is evaluated than they need.
+        """Return the first rows, evaluating only as much of the grid as they need.
 
-        Errors: :class:`SweepError` if there are fewer among the first 100,000,000 points, unless ``yes``.
+        Errors: :class:`SweepError` if the first 100,000,000 points have fewer rows, unless ``yes``.
         """
         taken: list[dict[str, Any]] = []
         found = seen = 0
@@ -146,9 +146,10 @@ class Sweep(Report):
         return Head(self.schema.names, taken, more, [*said, *self.notes])
 
     @check_arguments
-    def remarks(self, looked: int | None = None) -> list[str]:
-        """Return how many points have no row, and why: of all points, or of the first ``looked``."""
-        of, found = f"the first {looked:,}" if looked and looked < self.points else f"{self.points:,}", []
+    def remarks(self, evaluated: int | None = None) -> list[str]:
+        """Return how many points have no row, and why, among all points or the first ``evaluated``."""
+        is_part = evaluated is not None and 0 < evaluated < self.points
+        of, found = f"the first {evaluated:,}" if is_part else f"{self.points:,}", []
         if self.filtered_points:
             found.append(f"{self.filtered_points:,} of {of} points are excluded by --where")
         if total := self.engine.refused.total():
@@ -158,14 +159,14 @@ class Sweep(Report):
 
     @property
     def notes(self) -> list[str]:
-        """The lengths of the calls, fields without effect, an assumed dtype, and FLOPs in excess."""
+        """Batch size and lengths, fields without effect, an assumed dtype, and excess FLOPs."""
         return [f"note: {text}" for text in notes_of(self.engine)]
 
     @check_arguments
     def array(self, column: str = "params", yes: bool = False) -> np.ndarray[Any, Any]:
         """Return a column as an array with a dimension for each swept field: of int64, float64 or bool.
 
-        Texts, integers beyond 64 bits, and columns with nulls are arrays of objects; in floats null is NaN.
+        Strings, integers above 64 bits, and columns with nulls are object arrays; in floats null is NaN.
         Errors: :class:`SweepError` for points without a row, and those of :meth:`to_arrow`.
         """
         check_size(self.points, yes)
@@ -189,7 +190,9 @@ class Sweep(Report):
     ) -> int:
         """Write the rows to a .csv, .parquet, .jsonl or .arrow file, and return their number.
 
-        The file appears when it is complete. Errors: :class:`SweepError` for a file that exists, unless
+        The file appears only when it is complete.
+
+        Errors: :class:`SweepError` for a file that exists, unless
         ``overwrite``, and for a large grid or too little free disk space, unless ``yes``.
         """
         ending, swept = format_of(path), [axis.name for axis in self.subject.axes]
@@ -207,9 +210,10 @@ class Sweep(Report):
         overlay: Sequence[Sweep] = (),
         overwrite: bool = False,
     ) -> Any:
-        """Return a matplotlib figure, and write it; see :func:`archspec.sweeping.pictures.plot.draw`.
+        """Return a matplotlib figure; with ``path``, also write it.
 
-        ``overlay``: sweeps of other models over the same fields, drawn in the same plot.
+        ``kind`` and ``log`` are those of `archspec sweep`. ``overlay`` are sweeps of other models over the
+        same fields, drawn in the same plot.
         """
         from archspec.sweeping.pictures.plot import draw
 
@@ -217,7 +221,7 @@ class Sweep(Report):
 
     @check_arguments
     def sql(self, dialect: str = "duckdb", table: str | None = None) -> str:
-        """Return the sweep as a SQL query; see :func:`archspec.sweeping.sql.query`."""
+        """Return a SQL query in `duckdb` or `spark`, for the rows of ``table`` if it is given."""
         from archspec.sweeping.sql import query
 
         return query(self, dialect, table)
@@ -227,11 +231,11 @@ class Sweep(Report):
         return reader.__arrow_c_stream__(requested_schema)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the first rows and the notes, as the verb prints them."""
+        """Yield the first rows and the notes, as the command prints them."""
         return self.head().blocks()
 
     def as_json(self, yes: bool = False) -> list[dict[str, Any]]:
-        """Return all rows as plain data; the verb prints one per line. Errors: those of :meth:`to_arrow`."""
+        """Return all rows as plain data; the command prints one per line. Errors: see :meth:`to_arrow`."""
         check_size(self.points, yes)
         return [
             {name: int(value) if type(value) is Decimal else value for name, value in row.items()}
@@ -267,11 +271,11 @@ def sweep(  # noqa: PLR0913 - the options of the verb
     """Return exact counts and costs of an architecture over a grid of configs.
 
     ``set`` gives each swept field its values: a range, a list, or text such as ``"256:8192:128"`` (which
-    includes its end). ``columns`` are quantities, fields, costs of one call, or expressions over them, named
-    if a mapping is given. ``tie`` makes fields follow others, ``where`` keeps points that meet a condition;
-    both are expressions of the spec language. Fields that the config leaves out are computed again at every
-    point: each row equals ``archspec.load(config, set=point).params``. Integers are exact: beyond 64 bits a
-    column holds 38-digit decimals, with ``wide`` every column.
+    includes its end). ``columns`` are quantities, fields, costs, or expressions over them; a mapping names
+    them. ``tie`` computes fields from others, ``where`` keeps points that meet a condition; both are
+    expressions in the spec language. Fields that the config leaves out are recomputed at every point: each
+    row equals ``archspec.load(config, set=point).params``. Integers are exact: above 64 bits, or with
+    ``wide``, columns have 38-digit decimals.
 
     Errors: :class:`archspec.ArchspecError` for invalid fields, values, columns and conditions.
 

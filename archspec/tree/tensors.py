@@ -20,10 +20,10 @@ MAX_MODULES = 2_000_000
 class Tensor(NamedTuple):
     """One entry of `named_parameters(remove_duplicate=False)`, or a persistent buffer.
 
-    ``tied_to`` names the tensor that holds the values, if that is another one; ``layer`` is the torch layer
-    of the tensor; ``active`` is the number of elements that work on a token, on average if each expert has
-    its tensor; ``embedding`` is `output` for the matrix of the output embeddings, tied or not, `table` for
-    any other `Embedding`.
+    ``name``, ``shape``, ``numel``, ``kind`` (parameter or buffer) and ``trainable`` are those of torch.
+    ``tied_to`` names the tensor it is tied to, if any; ``layer`` is the torch module class. ``active`` is the
+    number of elements used per token, on average if each expert has its own tensor. ``embedding`` is `output`
+    for the output embeddings, tied or not, `table` for any other `Embedding`.
     """
 
     name: str

@@ -176,6 +176,9 @@ def test_refused_points_have_no_row() -> None:
     assert all(row["hidden_size"] % row["num_attention_heads"] == 0 for row in rows)
     ((reason, number),) = grid.refusals.items()
     assert len(rows) + number == grid.points == 20 and "hidden_size % num_attention_heads" in reason
+    with pytest.raises(SweepError, match="have no row"):
+        grid.array("params")
+    assert grid.refusals == {reason: number}  # each pass counts from zero
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ export interface Counts {
   buffers: Whole;
   /** the dtype of unquantized parameters: the one asked for, else the config's */
   dtype: string;
-  /** the weight formats of bytes */
+  /** the weight formats that `bytes` assumes */
   format: string;
   /** bytes of the parameters; null if the dtype or quantization is unsupported */
   bytes: Whole | null;
   /** notes on this count */
   notes: string[];
-  /** the version of transformers that the specs describe */
+  /** the version of transformers that the specs match */
   transformers_version: string;
 }
 

@@ -48,7 +48,7 @@ export interface Step {
   pipeline_parallel: number;
   parts: { name: string; dtype: string; shared_by: number; bytes: Whole }[];
   loss_bytes: Whole | null;
-  not_described: string | null;
+  unsupported: string | null;
   notes: string[];
   total_bytes: Whole;
   excluded: string[];

@@ -17,14 +17,14 @@ export function StepOf({ step }: { step: Step }) {
       <dl class="facts">
         <Fact title="ranks" value={all > 1 ? `${whole(all)}: ${shared}` : "1"} />
         <Fact
-          title={step.not_described ? "bytes per rank, without activations" : "bytes of the largest rank"}
+          title={step.unsupported ? "bytes per rank, without activations" : "bytes of the largest rank"}
           value={`≥ ${whole(total)} (${bytes(total)})`}
         />
         <Fact title="FLOPs per rank" value={step.flops === null ? "not available" : whole(step.flops)} />
       </dl>
       <p class="note">
         A lower bound; not included: {step.excluded.join("; ")}.
-        {step.not_described ? ` No activations: ${step.not_described}.` : ""}
+        {step.unsupported ? ` No activations: ${step.unsupported}.` : ""}
         {step.loss_bytes ? ` The loss keeps ${bytes(step.loss_bytes)} of the activations.` : ""}
       </p>
       {step.notes.map((note) => (
