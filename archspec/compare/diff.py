@@ -105,9 +105,7 @@ class Diff(Report):
     fields: dict[str, tuple[Any, Any]] = fact(
         "fields of both configs whose values differ", kind="dict[str, BothValues]"
     )
-    costs: tuple[CostChange, ...] = fact(
-        "costs of the call of --tokens; empty without it", kind="list[CostFacts]"
-    )
+    costs: tuple[CostChange, ...] = fact("costs for --tokens; empty without it", kind="list[CostFacts]")
     notes: list[str] = fact(EXCESS)
 
     def __init__(

@@ -134,13 +134,13 @@ def table(
     """Compare several models side by side; each is an argument of :func:`archspec.load` or a loaded model.
 
     A column is the `model`'s name, its `architecture`, `model_type` or `dtype`; a quantity (`params`,
-    `active`, `non_embedding`); `bytes`; a cost of a call (`flops`, `flops_per_token`, `cache_bytes`,
-    `cache_bytes_per_token`); a field of the configs; a usual symbol for fields of one meaning (`d`, `L`,
-    `h`), or a word of that meaning (`width`, `layers`). The call has the axes of
-    :meth:`archspec.Model.forward`. ``dtype`` is the dtype of bytes.
+    `active`, `non_embedding`); `bytes`; a cost (`flops`, `flops_per_token`, `cache_bytes`,
+    `cache_bytes_per_token`); a config field; a standard symbol of equivalent fields (`d`, `L`, `h`), or its
+    name (`width`, `layers`). Costs take the arguments of :meth:`archspec.Model.forward`. ``dtype`` is the
+    dtype of bytes.
 
-    Errors: :class:`ArchspecError` for models that cannot be counted, all at once and by their names, and
-    for a column that none of them has.
+    Errors: one :class:`ArchspecError` for all models that cannot be counted, or for a column that no model
+    has.
 
     >>> import archspec
     >>> gpt2 = {"model_type": "gpt2", "architectures": ["GPT2Model"]}

@@ -131,7 +131,7 @@ def cache(
     """Return the KV cache of ``tokens`` tokens in ``dtype`` (default: the config's), like `archspec cache`.
 
     With a ``budget`` in bytes (`80GiB`, or a number), the result also has the number of tokens and the batch
-    size that fit after the weights in the format ``weights`` (see :meth:`weights`).
+    size that fit after the weights in the format ``weights`` (see :meth:`archspec.Model.weights`).
     """
     lengths: dict[str, Any] = lengths_in(locals())
     from archspec.models.calls import Cache
@@ -162,8 +162,8 @@ def memory(
 ) -> Memory:
     """Return inference memory (weights, KV cache, temporary memory), like `archspec memory`.
 
-    For lengths see :meth:`forward`; for ``dtype`` and ``weights`` see :meth:`weights`. With ``last`` only the
-    logits of the last position are computed, as in `generate()`.
+    For lengths see :meth:`forward`; for ``dtype`` and ``weights`` see :meth:`archspec.Model.weights`.
+    With ``last`` only the logits of the last position are computed, as in `generate()`.
     """
     lengths = lengths_in(locals())
     from archspec.models.memory import Memory

@@ -52,7 +52,7 @@ class Counts(OfModel, Report):
     _quantities = {  # noqa: RUF012
         name: fact(one.help, _count(name), title=one.title, kind="int") for name, one in QUANTITIES.items()
     }
-    dtype: str = fact("the dtype of unquantized parameters: the one asked for, else the config's")
+    dtype: str = fact("the dtype of unquantized parameters: the requested one, else the config's")
     format: str = fact("the weight formats that `bytes` assumes")
     bytes: int | None = fact(
         "bytes of the parameters; null if the dtype or quantization is unsupported",

@@ -57,7 +57,7 @@ class Part(Record):
 class Memory(CallReport):
     """Inference memory: weights, KV cache after the forward pass, and peak temporary memory.
 
-    Made by :meth:`archspec.Model.memory`. ``weights`` is an :class:`archspec.Weights`. Numbers by cache
+    Made by :meth:`archspec.Model.memory`. ``weights`` is a :class:`archspec.Weights`. Numbers by cache
     implementation have the keys of :meth:`archspec.Forward.cache_bytes`, or `none` without a cache.
 
     >>> import archspec

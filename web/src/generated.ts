@@ -20,7 +20,7 @@ export interface Counts {
   non_embedding_params: Whole;
   /** elements of persistent buffers */
   buffers: Whole;
-  /** the dtype of unquantized parameters: the one asked for, else the config's */
+  /** the dtype of unquantized parameters: the requested one, else the config's */
   dtype: string;
   /** the weight formats that `bytes` assumes */
   format: string;
