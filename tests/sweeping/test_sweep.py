@@ -185,7 +185,7 @@ def test_refused_points_have_no_row() -> None:
     ("config", "fields", "message"),
     [
         (LLAMA, {"hidden_size": [33, 35]}, "hidden_size % num_attention_heads == 0"),
-        ("gpt2", {"n_head": [5, 7], "n_layer": "1:3"}, "at n_head = 5, n_layer = 1: n_head"),
+        ("gpt2", {"n_head": [5, 7], "n_layer": "1:3"}, "at n_head = 5, n_layer = 1: transformers requires"),
     ],
 )
 def test_a_grid_without_any_count_gives_the_first_reason(
