@@ -27,7 +27,7 @@ _HOMES = {
     "archspec.linting.files": ("Lint", "lint"),
     "archspec.linting.schema": ("spec_schema",),
     "archspec.models.calls": ("Cache", "Flops"),
-    "archspec.models.catalogue": ("Catalogue", "architectures", "catalogue"),
+    "archspec.models.catalog": ("Catalog", "architectures", "catalog"),
     "archspec.models.counts": ("Counts",),
     "archspec.models.fields": ("FieldValue", "Fields", "Sensitivities"),
     "archspec.models.formula": ("Formula",),

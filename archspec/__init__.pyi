@@ -24,9 +24,9 @@ from archspec.linting.files import lint as lint
 from archspec.linting.schema import spec_schema as spec_schema
 from archspec.models.calls import Cache as Cache
 from archspec.models.calls import Flops as Flops
-from archspec.models.catalogue import Catalogue as Catalogue
-from archspec.models.catalogue import architectures as architectures
-from archspec.models.catalogue import catalogue as catalogue
+from archspec.models.catalog import Catalog as Catalog
+from archspec.models.catalog import architectures as architectures
+from archspec.models.catalog import catalog as catalog
 from archspec.models.counts import Counts as Counts
 from archspec.models.fields import Fields as Fields
 from archspec.models.fields import FieldValue as FieldValue

@@ -25,7 +25,7 @@ _RECORDS = {  # verb -> module and records; several for documents of several kin
     "diff": "archspec.compare.diff:Diff",
     "table": "archspec.compare.table:ModelTable",
     "solve": "archspec.solving.solutions:Solutions",
-    "list": "archspec.models.catalogue:Catalogue",
+    "list": "archspec.models.catalog:Catalog",
     "verify": "archspec.authoring.verify:Verification",
     "derive": "archspec.authoring.derive:Derived",
     "lint": "archspec.linting.files:Lint",

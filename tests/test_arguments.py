@@ -35,7 +35,7 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "diff": {"a": "gpt2", "b": "gpt2"},
     "table": {"models": ["gpt2"]},
     "lint": {"files": "nowhere"},
-    "catalogue": {},
+    "catalog": {},
     "architectures": {},
     "schema": {"verb": "count"},
     "complete": {"model": "gpt2"},
@@ -94,7 +94,7 @@ def objects() -> list[Any]:
         formula.split(),
         formula.leading_terms(),
     )
-    return [model, formula, forward, archspec.sweep("gpt2", GRID), archspec.catalogue("gpt2"), *reports]
+    return [model, formula, forward, archspec.sweep("gpt2", GRID), archspec.catalog("gpt2"), *reports]
 
 
 @pytest.mark.parametrize("instance", objects(), ids=lambda one: type(one).__name__)

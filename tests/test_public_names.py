@@ -59,7 +59,7 @@ def shown() -> list[Any]:
     models = [model, model.counts(), model.tree, model.tensors()[0], model.sensitivity()]
     found = archspec.solve("GPT2Model", "n_layer", params="1e8", top=1)
     both = [archspec.diff("BertModel", "BertForMaskedLM"), archspec.table(["BertModel"])]
-    files = [archspec.catalogue("bert"), archspec.lint("formulas/gpt2.yaml")]
+    files = [archspec.catalog("bert"), archspec.lint("formulas/gpt2.yaml")]
     return [*models, *costs, *formulas, *both, *files, grid, grid.head(), found, found[0]]
 
 

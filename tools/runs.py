@@ -92,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the configs (0)")
     args = parser.parse_args(arguments)
     found = 0
-    for name in args.names or [name for name, classes in shipped_library().catalogue().items() if classes]:
+    for name in args.names or [name for name, classes in shipped_library().catalog().items() if classes]:
         try:
             for line in disagreements(name, args.samples, args.seed):
                 found += 1

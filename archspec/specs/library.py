@@ -126,7 +126,7 @@ class Library:
                 self.unread += [problem for problem in error.problems if problem not in self.unread]
         return found
 
-    def catalogue(self) -> dict[str, tuple[str, ...]]:
+    def catalog(self) -> dict[str, tuple[str, ...]]:
         found = self.entries()
         return {model_type: found[model_type].architectures for model_type in self.model_types()}
 

@@ -109,7 +109,7 @@ VERBS: dict[str, Verb] = {
         ),
         function="solve",
     ),
-    "list": Verb("the supported model types and architectures", ("list", "list llama"), function="catalogue"),
+    "list": Verb("the supported model types and architectures", ("list", "list llama"), function="catalog"),
     "verify": Verb(
         "validate specs against transformers, tensor by tensor, at random configs",
         ("verify bert --samples 20", "verify BertModel --costs --samples 2"),

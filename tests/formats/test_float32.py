@@ -89,7 +89,7 @@ def test_names_are_those_that_transformers_loads_in_float32() -> None:
     from archspec.reference.verdicts import Refused, Unavailable
 
     compared, wrong = 0, []
-    firsts = [(model_type, names[0]) for model_type, names in shipped_library().catalogue().items() if names]
+    firsts = [(model_type, names[0]) for model_type, names in shipped_library().catalog().items() if names]
     for model_type, name in firsts:
         try:
             with default_dtype("bfloat16"):

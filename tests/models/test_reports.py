@@ -54,7 +54,7 @@ def test_python_gives_what_the_command_prints(
 
 
 def test_reports_without_a_model(cli: Command) -> None:
-    check("list kosmos", archspec.catalogue("kosmos"), cli)
+    check("list kosmos", archspec.catalog("kosmos"), cli)
     found = archspec.lint([SPECS])
     check(f"lint {SPECS}", found, cli, code=2)
     assert found and len(found) == len(list(found)) > 5
@@ -62,7 +62,7 @@ def test_reports_without_a_model(cli: Command) -> None:
     with pytest.raises(archspec.ArchspecError, match=r"nowhere\.yaml"):
         archspec.lint("nowhere.yaml")
     with pytest.raises(archspec.ArchspecError, match="no supported model type or class contains 'nonsense'"):
-        archspec.catalogue("nonsense")
+        archspec.catalog("nonsense")
 
 
 @pytest.mark.parametrize("name", ["BertForMaskedLM", "MixtralForCausalLM", "T5Model", "CLIPModel"])

@@ -21,8 +21,8 @@ TEXTS = {  # a parent, its child, a model that has the child as a part, and anot
 }
 
 
-def test_the_catalogue_is_what_parsing_gives() -> None:
-    found = shipped_library().catalogue()
+def test_the_catalog_is_what_parsing_gives() -> None:
+    found = shipped_library().catalog()
     assert list(found) == shipped_library().model_types()
     assert found == {name: shipped_library().load(name).architectures for name in found}
     assert sum(map(len, found.values())) > 100
@@ -62,7 +62,7 @@ def test_a_changed_file_is_read_from_yaml(own: Library) -> None:
     assert own.entries()["child"].architectures == ("ChildModel", "ChildHead")
     assert own.entries() == own.entries(from_scratch=True)
     Path(own.folder, "new.yaml").write_text("model_type: new\nextends: child\n")
-    assert Library(own.folder).catalogue()["new"] == ("NewModel", "NewHead")
+    assert Library(own.folder).catalog()["new"] == ("NewModel", "NewHead")
     parent.unlink()
     assert "parent" not in own.entries()
 
@@ -84,8 +84,8 @@ def test_a_compiled_file_stands_for_missing_yaml_files(own: Library, monkeypatch
 def test_an_invalid_file_is_reported_once(own: Library) -> None:
     assert index.dependents({"parent"}, own.entries()) == {"parent", "child", "whole"}
     Path(own.folder, "parent.yaml").write_text("model_type: parent\narchitectures: [\n")
-    assert own.catalogue()["parent"] == own.catalogue()["child"] == ()
-    assert own.catalogue()["whole"] == ("WholeModel",) and len(own.unread) == 1
+    assert own.catalog()["parent"] == own.catalog()["child"] == ()
+    assert own.catalog()["whole"] == ("WholeModel",) and len(own.unread) == 1
     with pytest.raises(ArchspecError, match=r"parent.yaml:3:1: not YAML"):
         compiled_specs(own)
 
@@ -123,10 +123,10 @@ def test_a_folder_before_another_hides_its_specs(own: Library, tmp_path: Path) -
     with open(first / "parent.yaml", "a") as file:
         file.write("  ParentTail:\n    a: Linear(1, 1)\n")
     both = Library(str(first), own.folder)
-    found = both.catalogue()
+    found = both.catalog()
     assert (found["parent"], found["child"]) == (("ParentModel", "ParentTail"), ("ChildModel",))
     assert both.model_type_of("ParentTail") == "parent"
-    assert own.catalogue()["child"] == ("ChildModel",)
+    assert own.catalog()["child"] == ("ChildModel",)
 
 
 @pytest.mark.parametrize(

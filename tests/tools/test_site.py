@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_a_page_has_text_closed_forms_parts_and_checkpoints() -> None:
-    names = archspec.catalogue("llama").model_types["llama"]
+    names = archspec.catalog("llama").model_types["llama"]
     text = page("llama", names, [("meta/one", "`LlamaForCausalLM`", "7")])
     formula = archspec.formula("LlamaForCausalLM")
     assert "Llama: pre-norm decoder, SwiGLU, rotary positions, grouped-query attention." in text
@@ -42,7 +42,7 @@ def test_classes_link_to_the_page_in_the_browser() -> None:
 
 
 def test_a_page_gives_the_reason_for_a_missing_number() -> None:
-    names = archspec.catalogue("time_series_transformer").model_types["time_series_transformer"]
+    names = archspec.catalog("time_series_transformer").model_types["time_series_transformer"]
     text = page("time_series_transformer", names)
     assert "The default config is refused: `context_length` is null." in text
     formula = archspec.formula(
@@ -55,7 +55,7 @@ def test_a_page_gives_the_reason_for_a_missing_number() -> None:
 
 
 def test_fields_complete_a_default_config_that_is_refused() -> None:
-    supported = archspec.catalogue().model_types
+    supported = archspec.catalog().model_types
     for model_type, fields in FIELDS.items():
         names = supported[model_type]
         for name in {names[0], main_head(names) or names[0]}:

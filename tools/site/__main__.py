@@ -79,7 +79,7 @@ def for_site(text: str) -> str:
 def write_architectures(folder: Path) -> None:
     """Write a page for each model type, and the one that lists them."""
     folder.mkdir()
-    supported, found = archspec.catalogue().model_types, checkpoints()
+    supported, found = archspec.catalog().model_types, checkpoints()
     names = sorted(supported)
     written = partial(page, browser=BROWSER.is_dir())
     with ProcessPoolExecutor() as pool:

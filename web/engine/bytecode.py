@@ -24,7 +24,7 @@ def main() -> None:
     sys.path += [str(PACKING / "archspec"), str(PACKING / "sympy")]
     import archspec
 
-    (PACKING / "catalogue.json").write_text(json.dumps(archspec.catalogue().as_json()), encoding="utf-8")
+    (PACKING / "catalog.json").write_text(json.dumps(archspec.catalog().as_json()), encoding="utf-8")
     archspec.load("GPT2LMHeadModel").formula.latex()
     imported = {getattr(module, "__file__", None) for module in sys.modules.values()}
     for folder, here, in_page in (

@@ -48,7 +48,7 @@ def main() -> None:
         unpacked(Path(wheels), ("sympy", "mpmath"), packing / "sympy")
         shutil.unpack_archive(PYODIDE / "python_stdlib.zip", packing / "python_stdlib")
         subprocess.run(["node", str(WEB / "engine" / "bytecode.mjs"), folder], check=True)
-        for name in ("archspec.tar.zst", "sympy.tar.zst", "catalogue.json"):
+        for name in ("archspec.tar.zst", "sympy.tar.zst", "catalog.json"):
             shutil.copy(packing / name, OUT / name)
         zipped(packing / "python_stdlib", OUT / "python_stdlib.zip")
     (OUT / "checkpoints.json").write_text(json.dumps(checkpoints()), encoding="utf-8")

@@ -29,7 +29,7 @@ export interface Tensor {
   tied_to: string | null;
 }
 
-export interface Catalogue {
+export interface Catalog {
   model_types: { model_type: string; architectures: string[] }[];
 }
 

@@ -3,7 +3,7 @@ import { computed } from "@preact/signals";
 import listed from "../../data/hub.json";
 import { answering } from "../answer";
 import type { Source } from "../state";
-import type { Catalogue } from "../types";
+import type { Catalog } from "../types";
 
 /** An option: its name, its group, and a note. */
 export interface Model {
@@ -31,9 +31,9 @@ function written<Value>(name: string) {
   });
 }
 
-const writtenCatalogue = written<Catalogue>("catalogue.json");
+const writtenCatalog = written<Catalog>("catalog.json");
 const writtenCheckpoints = written<Record<string, string>>("checkpoints.json");
-const catalogue = computed<Catalogue>(() => writtenCatalogue.value.result ?? { model_types: [] });
+const catalog = computed<Catalog>(() => writtenCatalog.value.result ?? { model_types: [] });
 export const checkpoints = computed(() => writtenCheckpoints.value.result ?? {});
 
 /** The family of a model type: its leading letters, so that `qwen2_vl` is next to `qwen3`. */
@@ -52,7 +52,7 @@ const shipped = computed<Model[]>(() =>
 const ofHub = listed.map((name) => ({ name, family: HUB, hint: "fetches its config.json" }));
 
 const described = computed<Model[]>(() => {
-  const types = catalogue.value.model_types;
+  const types = catalog.value.model_types;
   const classes = types.flatMap(({ model_type, architectures }) =>
     architectures.map((name) => ({ name, family: family(model_type), hint: model_type })),
   );
@@ -113,8 +113,8 @@ export function sourceOf({ name, family: kind }: Model): Source {
 }
 
 /** The classes that a source can be counted as, by model type: its own, and those of its parts. */
-export function classesOf(source: Source): Catalogue["model_types"] {
-  const listed = catalogue.value.model_types;
+export function classesOf(source: Source): Catalog["model_types"] {
+  const listed = catalog.value.model_types;
   if (source.name !== undefined) {
     const { name } = source;
     return listed.filter((one) => one.model_type === name || one.architectures.includes(name)).slice(0, 1);

@@ -21,8 +21,8 @@ class ModelType(Record):
     )
 
 
-class Catalogue(Report):
-    """The supported models; made by :func:`archspec.catalogue`.
+class Catalog(Report):
+    """The supported models; made by :func:`archspec.catalog`.
 
     ``model_types`` maps each model type to its architectures, the base model first.
     """
@@ -49,19 +49,19 @@ class Catalogue(Report):
 
 
 @check_arguments_of("list")
-def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
+def catalog(filter: str = "", specs: Specs = ()) -> Catalog:
     """Return the supported model types and architectures whose names contain ``filter``.
 
     ``specs`` are directories with your own specs.
 
     >>> import archspec
-    >>> print(archspec.catalogue("kosmos-2"))
+    >>> print(archspec.catalog("kosmos-2"))
     kosmos-2    Kosmos2Model Kosmos2ForConditionalGeneration
     kosmos-2.5  Kosmos2_5Model Kosmos2_5ForConditionalGeneration
     """
     library = library_of(specs)
     library.add_fallbacks()
-    found, wanted = library.catalogue(), filter.lower()
+    found, wanted = library.catalog(), filter.lower()
     shown: dict[str, tuple[str, ...]] = {}
     for model_type, names in found.items():
         is_wanted = wanted in model_type.lower()
@@ -72,7 +72,7 @@ def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
         help_ = did_you_mean(filter, [*found, *(name for names in found.values() for name in names)])
         missing = Problem(f"no supported model type or class contains {filter!r}", help=help_)
         raise UnknownArchitectureError([missing, *library.unread])
-    return Catalogue(shown, [*_own_specs(library, shown)])
+    return Catalog(shown, [*_own_specs(library, shown)])
 
 
 def _own_specs(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterator[str]:
