@@ -15,7 +15,7 @@ import archspec
 from archspec.cli.command_line import command_options, help_of
 from archspec.errors import ArchspecError
 from archspec.formats.scheme import FORMATS
-from archspec.models.report import Report
+from archspec.models.report import Fact, Report
 from archspec.tables.axes import AXES
 from archspec.tables.option import Option
 from archspec.tables.quantities import COSTS, QUANTITIES
@@ -174,7 +174,7 @@ def _parameter(one: inspect.Parameter) -> str:
 def _docstring(value: Any) -> list[str]:
     """Return a docstring as Markdown: roles as code, doctests in blocks."""
     text = inspect.getdoc(value) or ""
-    if text[:1].islower():  # of a fact, which is also a JSON key
+    if isinstance(value, Fact) or text[:1].islower():  # the description of a JSON key
         text = re.sub(r"\bnull\b", "None", f"{text[0].upper()}{text[1:]}.")
     text = re.sub(r"\bdocs/(how-to|reference)/([\w-]+)\.md", r"[\2](../\1/\2.md)", text)
     text = re.sub(r":\w+:`~?(?:archspec\.(?:[a-z_]+\.)*(?=[A-Z]))?([^`]+)`", r"`\1`", text).replace("``", "`")

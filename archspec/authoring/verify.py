@@ -34,8 +34,8 @@ class DifferenceFacts(Record):
     architecture: str = fact("the class")
     config: dict[str, Any] = fact("the config at which they differ")
     kind: str = fact(
-        "missing, extra, shape, kind, frozen, tie or embedding of a tensor; refused or accepted of a config; "
-        "unmentioned, default, alias or readonly of a field; few, spec, crash"
+        "of a tensor: missing, extra, shape, kind, frozen, tie, embedding; of a config: refused, accepted; "
+        "of a field: unmentioned, default, alias, readonly; or few, spec, crash"
     )
     name: str = fact("the tensor or the field, or empty")
     expected: str = fact("the value in the code")
@@ -50,8 +50,8 @@ class OutcomeFacts(Record):
     model_type: str = fact("its model type")
     verdict: str = fact("the result", choices=_VERDICTS)
     compared: int = fact("configs that were compared, tensor by tensor")
-    refused_by_both: int = fact("configs that both the spec and the code refuse", lambda one: one.refused)
-    refusals: dict[str, int] = fact("refusals by reason", lambda one: dict(one.refusals))
+    refused_by_both: int = fact("configs that both the spec and the code reject", lambda one: one.refused)
+    refusals: dict[str, int] = fact("rejected configs by reason", lambda one: dict(one.refusals))
     unavailable: str = fact("reason why nothing could be compared, or empty")
     differences: list[DifferenceFacts] = fact("differences between spec and code")
 
@@ -59,7 +59,7 @@ class OutcomeFacts(Record):
 class TimedOutcome(OutcomeFacts):
     """a result, with the time that it took"""
 
-    seconds: float = fact("seconds of one core")
+    seconds: float = fact("CPU seconds")
 
 
 class Verification(Report):

@@ -40,7 +40,7 @@ class CostChange(NamedTuple):
 
 
 class CostFacts(Record):
-    """a cost of the call"""
+    """a cost"""
 
     quantity: str = fact("the cost", choices=tuple(_COSTS))
     before: int = fact("of A")
@@ -52,7 +52,7 @@ class Side(OfModel):
 
     params: int = fact(QUANTITIES["params"].help)
     buffers: int = fact(QUANTITIES["buffers"].help)
-    prefix: str = fact("the module that is aligned with the other model, empty for the whole")
+    prefix: str = fact("the module that is aligned with the other model; empty for the whole model")
     tied: list[Tied] = fact("tied tensors, the largest first")
     params_with_ties_counted_again: int = fact("parameters with every tied tensor counted again")
 
@@ -62,11 +62,11 @@ class ModuleChange(Record):
 
     kind: str = fact("the kind of difference", choices=KINDS)
     module: str = fact("the path; `*` stands for layer indices")
-    before: str = fact("its tensors in A, empty for none")
+    before: str = fact("its tensors in A, or empty")
     after: str = fact("its tensors in B")
     params: int = fact("unique parameters that it adds", least=None)
     buffers: int = fact("elements of persistent buffers that it adds", least=None)
-    formula: str | None = fact("params in closed form, in Python's syntax, null for none")
+    formula: str | None = fact("params in closed form, in Python's syntax, or null")
 
 
 class BothValues(Record):

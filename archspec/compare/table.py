@@ -31,7 +31,7 @@ _MAX_ITEMS = 6  # of a list that a cell shows
 class ColumnFacts(Record):
     """a column"""
 
-    name: str = fact("the key in rows, as --columns takes it")
+    name: str = fact("the key in rows, and the value of --columns")
     title: str = fact("the heading")
     meaning: str = fact("the meaning of the heading, empty if it is obvious")
 

@@ -20,7 +20,7 @@ Folders = Folder | Sequence[Folder]
 class SpecProblem(Record):
     """a problem"""
 
-    file: str | None = fact("the file, null for none", lambda one: one.place and one.place.source.name)
+    file: str | None = fact("the file, or null", lambda one: one.place and one.place.source.name)
     line: int | None = fact("the line, from 1", lambda one: one.place and one.place.line, least=1)
     column: int | None = fact("the column, from 1", lambda one: one.place and one.place.column, least=1)
     path: str = fact("the module and the attribute, empty for the whole spec")

@@ -15,9 +15,10 @@ from archspec.specs.search_path import Specs, is_own, library_of
 class ModelType(Record):
     """a model type"""
 
-    model_type: str = fact("transformers' model type", lambda one: one[0])
+    model_type: str = fact("the model type", lambda one: one[0])
     architectures: list[str] = fact(
-        "its supported classes, the base model first; empty for a part of other models", lambda one: one[1]
+        "its supported classes, the base model first; may be empty",
+        lambda one: one[1],
     )
 
 

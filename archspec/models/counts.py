@@ -27,11 +27,11 @@ class Module(Record):
 
 
 class Tied(Record):
-    """tensors that differ in layer indices only"""
+    """tied tensors that differ only in layer indices"""
 
     tensors: list[str] = fact("their names", least=1)
     tied_to: str = fact("the tensor that the first one is tied to")
-    params: int = fact("parameters that counting them again would add")
+    params: int = fact("parameters that counting each tied tensor would add")
 
 
 def _count(name: str) -> Callable[[Counts], int]:

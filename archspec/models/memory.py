@@ -183,7 +183,7 @@ class Training(TrainingStep, OfModel, Report):
     (Row(name='recomputed', dtype='bfloat16', elements=None, shared_by=1, bytes=45678616), 205860876)
     """
 
-    model_type: str = fact("transformers' model type", lambda s: s.scope.spec.model_type, title="model type")
+    model_type: str = fact("the model type", lambda s: s.scope.spec.model_type, title="model type")
     _length_facts = {name: _length(name) for name in ("batch", "tokens")}  # noqa: RUF012
     encoder_tokens: int = fact(AXES["encoder_tokens"].help, json=lambda s: s.encoder_tokens or 0)
     dtype: str = fact("the dtype of weights and activations")

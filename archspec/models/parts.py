@@ -189,11 +189,11 @@ _FORMATS = {
     "latex": "LaTeX without delimiters",
     "mathml": "presentation MathML",
     "markdown": "LaTeX between dollar signs",
-    "python": "a Python expression over the inputs; it raises ValueError if a condition does not hold",
+    "python": "a Python expression over the inputs; it raises ValueError if a condition fails",
     "c": "a C function of the inputs; it sets *result_ to a 128-bit number and returns 0, or an error code: "
-    "1 if a condition does not hold, 2 for an overflow",
-    "sql": "a DuckDB expression over the inputs; it is NULL if a condition does not hold",
-    "spark": "a Spark SQL expression over the inputs; it is NULL if a condition does not hold",
+    "1 if a condition fails, 2 for an overflow",
+    "sql": "a DuckDB expression over the inputs; it is NULL if a condition fails",
+    "spark": "a Spark SQL expression over the inputs; it is NULL if a condition fails",
 }
 
 

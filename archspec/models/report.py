@@ -137,7 +137,7 @@ class OfModel(Record):
     """An object about one model"""
 
     architecture: str = fact("the class", title="architecture")
-    model_type: str = fact("transformers' model type", title="model type")
+    model_type: str = fact("the model type", title="model type")
 
 
 class Report(Record):

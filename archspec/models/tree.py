@@ -13,7 +13,7 @@ from archspec.typing_light import Any
 
 
 class Module(Record):
-    """A module, or identical layers of a list; the outermost is the model; `Model.tree.as_json()`"""
+    """A module, or identical layers of a list. The outermost one is the model."""
 
     module: str = fact(
         "the path in the model, empty for the model itself; of merged layers, that of the first"
@@ -35,7 +35,7 @@ class Tensor(Record):
     numel: int = fact("elements")
     kind: str = fact("the kind of tensor in torch", choices=("parameter", "buffer"))
     trainable: bool = fact("requires_grad")
-    tied_to: str | None = fact("the tensor that it is tied to, null for none")
+    tied_to: str | None = fact("the tensor that it is tied to, or null")
 
 
 class Tensors(OfModel):

@@ -31,12 +31,12 @@ _COSTS = {
 class LawFacts(Record):
     """the prediction of a scaling law"""
 
-    law: str = fact("its name, as --law takes it")
+    law: str = fact("the value of --law")
     source: str = fact("the paper")
     counts: str = fact("the quantity of its parameters", choices=("params", "non_embedding_params"))
     compute: float = fact("training FLOPs")
-    params: int = fact("parameters that it predicts")
-    tokens: int = fact("training tokens that it predicts")
+    params: int = fact("compute-optimal parameters")
+    tokens: int = fact("compute-optimal training tokens")
 
 
 class Solution(Report):
@@ -48,7 +48,7 @@ class Solution(Report):
     params: int = fact(QUANTITIES["params"].help)
     active_params: int = fact(QUANTITIES["active_params"].help)
     non_embedding_params: int = fact(QUANTITIES["non_embedding_params"].help)
-    bytes: int = fact("bytes of the parameters at --dtype, else at the config's dtype")
+    bytes: int = fact("bytes of the parameters in --dtype (default: the config's dtype)")
     miss: Fraction = fact(
         "the largest relative error over the targets", kind="float", json=lambda self: float(self.miss)
     )

@@ -31,7 +31,7 @@ KEYS = {
     "attribute_map": Key("aliases", "other names of fields, `alias: field`"),
     "config": Key("fields", "every field that a count depends on, with transformers' type and default"),
     "fixed": Key("fields", "fields that transformers sets itself; a value in the config is ignored"),
-    "readonly": Key("texts", "names that transformers computes; a config that sets one is refused"),
+    "readonly": Key("texts", "names that transformers computes; a config that sets one is rejected"),
     "flat": Key("text", "the sub-config that fields at the top level of a config belong to"),
     "require": Key("expressions", "conditions that transformers enforces"),
     "modules": Key("modules", "module classes: attribute name -> constructor expression"),

@@ -4,7 +4,7 @@ import type { Whole } from "./numbers";
 export interface Counts {
   /** the class */
   architecture: string;
-  /** transformers' model type */
+  /** the model type */
   model_type: string;
   /** unique parameters; tied ones count once */
   params: Whole;
