@@ -12,7 +12,7 @@ from archspec.models.report import Fact, Record, facts_of, record_named
 from archspec.tables.verbs import VERBS
 from archspec.typing_light import Any
 
-VERSION = 2  # ends every `$id`; it changes if a valid document becomes invalid, or a key gets another meaning
+VERSION = 3  # ends every `$id`; it changes if a valid document becomes invalid, or a key gets another meaning
 _RECORDS = {  # verb -> module and records; several for documents of several kinds
     "count": "archspec.models.counts:Counts",
     "tree": "archspec.models.tree:Module",
@@ -59,7 +59,7 @@ def schema(verb: str) -> dict[str, Any]:
 
     >>> import archspec
     >>> archspec.schema("count")["$id"], archspec.schema("count")["properties"]["buffers"]["description"]
-    ('urn:archspec:count:2', 'elements of persistent buffers')
+    ('urn:archspec:count:3', 'elements of persistent buffers')
     """
     if verb not in VERBS:
         help_ = did_you_mean(verb, VERBS) or f"choose {', '.join(VERBS)}"

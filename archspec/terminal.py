@@ -181,13 +181,14 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f}%" if whole else "-"
 
 
-def size(count: int) -> str:
-    """Return bytes in a binary unit.
+def size(count: int, is_bound: bool = False) -> str:
+    """Return bytes in a binary unit; a lower bound is rounded down.
 
-    >>> size(437928960), size(12)
-    ('417.6 MiB', '12 B')
+    >>> size(437928960), size(12), size(2102965760), size(2102965760, is_bound=True)
+    ('417.6 MiB', '12 bytes', '2.0 GiB', '1.9 GiB')
     """
     if count < 1024:
-        return f"{count} B"
+        return f"{count} bytes"
     power = min((count.bit_length() - 1) // 10, 6)
-    return f"{count / 1024**power:.1f} {'KMGTPE'[power - 1]}iB"
+    value = 10 * count // 1024**power / 10 if is_bound else count / 1024**power
+    return f"{value:.1f} {'KMGTPE'[power - 1]}iB"

@@ -13,26 +13,28 @@ from typing import Any
 
 import archspec
 from archspec.cli.command_line import command_options, help_of
+from archspec.costs.optimizers import optimizers
 from archspec.errors import ArchspecError
 from archspec.formats.scheme import FORMATS
 from archspec.models.report import Fact, Report
+from archspec.solving.laws import laws
 from archspec.tables.axes import AXES
 from archspec.tables.option import Option
-from archspec.tables.quantities import COSTS, QUANTITIES
+from archspec.tables.quantities import ALLOCATION_HELP, COSTS, QUANTITIES
 from archspec.tables.verbs import VERBS
 
 REFERENCE = Path(__file__).parent / "reference"
 _HEAD = """# Command line
 
-`archspec VERB ...` runs one of these verbs:
+`archspec COMMAND ...` runs one of these commands:
 
-| verb | result |
+| command | result |
 | --- | --- |"""
-_BEHAVIOR = """Exit codes: 0 done; 1 a difference was found (`diff`, `verify`, `derive`); 2 bad input, or an
-output that cannot be written; 70 a bug of archspec; 130 interrupted; 141 the reader of a pipe closed it.
+_BEHAVIOR = """Exit codes: 0 success; 1 a difference was found (`diff`, `verify`, `derive`); 2 invalid or
+unsupported input, or the output cannot be written; 70 a bug in archspec; 130 interrupted; 141 broken pipe.
 
-On a terminal, tables fit its width. Piped output is plain text. `NO_COLOR=1` turns colors off, and `COLUMNS`
-sets the width. An option without effect is an error.
+On a terminal, tables are fitted to its width. Piped output is plain text. `NO_COLOR=1` disables colors, and
+`COLUMNS` sets the width. An option that has no effect is an error.
 """
 _PYTHON_HEAD = """# Python
 
@@ -51,7 +53,7 @@ INTERNAL = {
 
 
 def command_line() -> str:
-    """Return the page of all verbs with their options."""
+    """Return the page of all commands with their options."""
     rows = [f"| [`{verb}`](#{verb}) | {about.help} |" for verb, about in VERBS.items()]
     verbs = [line for verb in VERBS for line in _verb(verb)]
     return "\n".join([_HEAD, *rows, "", _BEHAVIOR, *verbs])
@@ -61,7 +63,9 @@ def _verb(verb: str) -> Iterator[str]:
     about, options = VERBS[verb], command_options(verb)
     yield from (f"## {verb}", f"{about.help[0].upper()}{about.help[1:]}.", "```text")
     yield from (f"archspec {example}" for example in about.examples)
-    yield from ("```", "| option | meaning |", "| --- | --- |")
+    yield "```"
+    yield from [*(f"- `{name}`: {meaning}" for name, meaning in about.terms.items()), ""] * bool(about.terms)
+    yield from ("| option | meaning |", "| --- | --- |")
     yield from (f"| {_written(option)} | {_cell(help_of(option))} |" for option in options)
     yield ""
 
@@ -70,6 +74,8 @@ def _written(option: Option) -> str:
     value = option.metavar or "|".join(option.choices if isinstance(option.choices, tuple) else ())
     if option.positional:
         return f"`{_cell(value)}`"
+    if option.bare is not None:
+        return f"`{option.flag} [{_cell(value)}]`"
     return f"`{option.flag}`" if option.type == "bool" else f"`{option.flag} {_cell(value)}`"
 
 
@@ -82,19 +88,30 @@ def quantities() -> str:
     counts = [f"| `{name}` | {one.help} |" for name, one in QUANTITIES.items()]
     costs = [f"| `{name}` | {one.help} |" for name, one in COSTS.items()]
     axes = [f"| `{name}` | {axis.help} | {axis.usual or axis.default or 0} |" for name, axis in AXES.items()]
+    kept = [f"| `{name}` | {meaning} |" for name, meaning in ALLOCATION_HELP.items()]
     formats = [
-        f"| `{one.name}` | {one.quantizes}: {one.storage} | {one.leaves} | {', '.join(one.aliases) or '–'} |"
+        f"| `{one.name}` | {one.quantizes}: {one.storage} | {one.leaves} | {', '.join(one.aliases) or '–'} "
+        f"| {one.source} |"
         for one in FORMATS
     ]
+    stored = [f"| `{name}` | {one.about} | {one.source} |" for name, one in optimizers().items()]
+    predicted = [f"| `{name}` | {one['about']} | {one['source']} |" for name, one in laws().items()]
     return "\n".join(
         [
             *("# Quantities and weight formats", "", "## Counts", "| name | definition |", "| --- | --- |"),
             *counts,
-            *("", "## Costs of a call", "| name | definition |", "| --- | --- |", *costs, ""),
-            *("`bytes` is `params` at a dtype; `cache_bytes` is `cache_elements` at a dtype.", ""),
-            *("## Lengths of a call", "| name | meaning | default |", "| --- | --- | --- |", *axes, ""),
+            *("", "## Costs of a forward pass", "| name | definition |", "| --- | --- |", *costs, ""),
+            *("`bytes` and `cache_bytes` are `params` and `cache_elements` in a dtype.", ""),
+            *("The bytes of a KV cache depend on its allocation:", ""),
+            *("| allocation | meaning |", "| --- | --- |", *kept, ""),
+            *("## Batch size and sequence lengths", "| name | meaning | default |", "| --- | --- | --- |"),
+            *(*axes, ""),
             *("## Weight formats", "Sizes include scales, zero points and lookup tables.", ""),
-            *("| format | quantizes | leaves | also called |", "| --- | --- | --- | --- |", *formats, ""),
+            *("| format | quantized | not quantized | aliases | source |", "| --- | --- | --- | --- | --- |"),
+            *(*formats, "", "## Optimizers", "Optimizers of `archspec memory --train`.", ""),
+            *("| name | memory | source |", "| --- | --- | --- |", *stored, ""),
+            *("## Scaling laws", "Laws of `archspec solve --compute`.", ""),
+            *("| name | law | source |", "| --- | --- | --- |", *predicted, ""),
         ]
     )
 

@@ -79,8 +79,8 @@ def test_names_go_on_at_their_joints(on_terminal: Callable[..., str]) -> None:
 
 
 def test_a_sentence_breaks_between_words(on_terminal: Callable[..., str]) -> None:
-    shown = on_terminal(30, lambda: print_sentence("note: counting it again gives 163,037,184"))
-    assert shown == "note: counting it again gives\n163,037,184\n"
+    shown = on_terminal(30, lambda: print_sentence("note: counted separately, the total is 163,037,184"))
+    assert shown == "note: counted separately, the\ntotal is 163,037,184\n"
 
 
 def test_a_table_without_rows(on_terminal: Callable[..., str]) -> None:

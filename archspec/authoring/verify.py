@@ -32,13 +32,14 @@ class DifferenceFacts(Record):
     """a difference"""
 
     architecture: str = fact("the class")
-    config: dict[str, Any] = fact("the config at which they differ")
+    config: dict[str, Any] = fact("the config for which they differ")
     kind: str = fact(
-        "of a tensor: missing, extra, shape, kind, frozen, tie, embedding; of a config: refused, accepted; "
-        "of a field: unmentioned, default, alias, readonly; or few, spec, crash"
+        "for a tensor: missing, extra, shape, kind, frozen, tie, embedding; for a config: refused, accepted; "
+        "for a field: unmentioned, default, alias, readonly; few: too few random configs are valid; spec: "
+        "the spec is invalid; crash: a bug in archspec, or a process that died"
     )
     name: str = fact("the tensor or the field, or empty")
-    expected: str = fact("the value in the code")
+    expected: str = fact("the value in transformers, or in your code")
     found: str = fact("the value in the spec")
     places: list[str] = fact("the likely lines of the spec, the most likely first")
 
@@ -53,7 +54,7 @@ class OutcomeFacts(Record):
     refused_by_both: int = fact("configs that both the spec and the code reject", lambda one: one.refused)
     refusals: dict[str, int] = fact("rejected configs by reason", lambda one: dict(one.refusals))
     unavailable: str = fact("reason why nothing could be compared, or empty")
-    differences: list[DifferenceFacts] = fact("differences between spec and code")
+    differences: list[DifferenceFacts] = fact("differences between the spec and transformers")
 
 
 class TimedOutcome(OutcomeFacts):
@@ -121,16 +122,16 @@ class Verification(Report):
         for (place, kind), differences in sorted(causes.items()):
             lines = _cause(place, kind, differences)
             is_own = differences[0].architecture in self.own
-            yield from (line.replace("transformers", "the code", 1) if is_own else line for line in lines)
+            yield from (line.replace("transformers", "your code", 1) if is_own else line for line in lines)
         for outcome in outcomes:
             if outcome.unavailable:
-                yield f"{outcome.architecture} ({outcome.model_type}): not here: {outcome.unavailable}"
+                yield f"{outcome.architecture} ({outcome.model_type}): not compared: {outcome.unavailable}"
         exact, wrong, unavailable = map(self.count, _VERDICTS)
-        rest = f", {unavailable} not instantiable here" if unavailable else ""
+        rest = f", {unavailable:,} not compared" if unavailable else ""
         configs = sum(outcome.compared for outcome in outcomes)
-        yield f"{exact} exact, {wrong} wrong{rest}: {configs:,} configs compared, tensor by tensor"
+        yield f"{exact:,} exact, {wrong:,} wrong{rest}: {configs:,} configs compared, tensor by tensor"
         busy = sum(result.seconds for result in self.results)
-        yield f"{self.run.seconds:.1f} s, {busy:.1f} s of one core"
+        yield f"{self.run.seconds:.1f} s ({busy:.1f} s CPU time)"
         versions = ", ".join(f"{name} {version}" for name, version in self.run.versions.items())
         yield f"{versions}; --samples {self.run.samples} --seed {self.run.seed}"
 
@@ -224,20 +225,20 @@ def result_counter(progress: Progress | None, total: int) -> Callable[[Result], 
 _MEANINGS = {
     "missing": "transformers has a tensor that the spec does not give",
     "extra": "the spec gives a tensor that transformers does not have",
-    "shape": "another shape",
+    "shape": "shapes differ",
     "kind": "a parameter on one side, a buffer on the other",
     "frozen": "requires_grad differs",
-    "tie": "tied on one side, or to another tensor",
-    "embedding": "another part of the embedding split: nn.Embedding or get_output_embeddings()",
-    "accepted": "transformers refuses a config that the spec counts",
-    "refused": "the spec refuses a config that transformers builds",
-    "unmentioned": "a field that changes the tensors and is not in the spec",
-    "default": "another default",
-    "alias": "another name of the field in transformers",
-    "readonly": "a name that only one side refuses because it is computed",
+    "tie": "tied on one side only, or to different tensors",
+    "embedding": "counted as embedding parameters on one side only",
+    "accepted": "transformers rejects a config that the spec accepts",
+    "refused": "the spec rejects a config that transformers builds",
+    "unmentioned": "a field that changes the tensors is not in the spec",
+    "default": "defaults differ",
+    "alias": "the field has another alias in transformers",
+    "readonly": "only one side rejects a field because it is computed",
     "few": "too few random configs are valid",
-    "spec": "an invalid spec",
-    "crash": "a bug of archspec, or a process that died",
+    "spec": "the spec is invalid",
+    "crash": "a bug in archspec, or a process that died",
 }
 
 
@@ -251,12 +252,12 @@ def _cause(place: str, kind: str, differences: list[Difference]) -> Iterator[str
     for difference in list(names.values())[:_SHOWN]:
         name = f"{difference.name}: " if difference.name else ""
         expected, found = difference.expected or "nothing", difference.found or "nothing"
-        yield f"    {name}transformers {expected}, the spec {found}"
+        yield f"    {name}transformers: {expected}; the spec: {found}"
     if len(names) > _SHOWN:
         yield f"    and {len(names) - _SHOWN} more names"
     first = next(iter(names.values()))
     config = {key: value for key, value in first.config.items() if key != "model_type"}
     if config or first.kind not in ("default", "alias", "readonly", "crash", "few"):
-        yield f"    at {json.dumps(config, default=str) if config else 'the default config'}"
+        yield f"    for {json.dumps(config, default=str) if config else 'the default config'}"
     if len(first.places) > 1:
-        yield f"    through {', '.join(place.rpartition(':')[0] for place in first.places[1:])}"
+        yield f"    via {', '.join(place.rpartition(':')[0] for place in first.places[1:])}"

@@ -1,7 +1,8 @@
-"""The command line of a verb, read from the table of options: quickly if it is plain, else by argparse."""
+"""The options of a command, read from the table of options: quickly if they are plain, else by argparse."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 from archspec.errors import ArchspecError, to_printable
@@ -162,10 +163,11 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         def error(self, message: str) -> NoReturn:
             super().error(to_printable(message, _LONGEST))
 
+    examples = [f"  archspec {line}" for line in VERBS[verb].examples]
     parser = Parser(
         prog=f"archspec {verb}",
         description=textwrap.fill(VERBS[verb].help, width - 2),
-        epilog="\n  ".join(["examples:", *(f"archspec {line}" for line in VERBS[verb].examples)]),
+        epilog="\n".join([*_listed_terms(verb, width), "examples:", *examples]),
         allow_abbrev=False,
         add_help=False,
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=width),
@@ -177,6 +179,15 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         group.add_argument(option.flag, **{**argparse_form(option), **absent})
     groups["output"].add_argument("-h", "--help", action="help", help="show this help")
     return parser
+
+
+def _listed_terms(verb: str, width: int) -> Iterator[str]:
+    """Yield the lines of a help text that explain labels of the output."""
+    import textwrap
+
+    for name, meaning in VERBS[verb].terms.items():
+        yield textwrap.fill(f"{name}: {meaning}", width - 2, subsequent_indent="  ")
+    yield from [""] if VERBS[verb].terms else []
 
 
 def argparse_form(option: Option) -> dict[str, Any]:
@@ -220,14 +231,14 @@ def help_of(option: Option) -> str:
     """Return the help text of an option, with its closed set of values and its default.
 
     >>> help_of(next(option for option in command_options("memory") if option.name == "attention"))
-    'attention kernel: flash, eager (default: flash); needs --train'
+    'attention kernel: flash, eager (default: flash); requires --train'
     """
-    found = option.help
-    if option.choices not in ((), "quantities", "columns"):  # these two are part of the help itself
-        found = f"{found}: {', '.join(choices_of(option))}"
+    found, choices = option.help, choices_of(option) if option.metavar and option.choices else []
+    if not all(choice in found for choice in choices):
+        found = f"{found}: {', '.join(choices)}"
     default = option.default_help
     if not default and option.default not in (None, "", (), False):
         default = "params" if option.default == ("params",) else str(option.default)
     found += f" (default: {default})" if default else ""
     needs = ", ".join(f"--{name.replace('_', '-')}" for name in option.needs)
-    return f"{found}; needs {needs}" if needs else found
+    return f"{found}; requires {needs}" if needs else found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from archspec.cli.command_line import Values, combination_error, command_options, require
 from archspec.cli.run import load_model, pairs, print_json
 from archspec.errors import FormulaError
+from archspec.models.fields import unused_notes
 from archspec.models.parts import Parts, Piecewise
 from archspec.models.report import data_of
 from archspec.render import arrangements
@@ -107,14 +108,16 @@ def _explain(
     formula: Formula, parts: list[Part], left: Leading | None, format: str, own: dict[str, Glyph]
 ) -> None:
     """Print the formula, the values of its symbols, and its conditions."""
-    equals = "=" if left is None else "≈"
+    is_exact = left is None or left.dropped.expr == 0
+    equals = "=" if is_exact else "≈"
     for part in parts:
         name = part.label or f"{formula.quantity_name} of {formula.architecture}"
         print_sentence(f"{name} {equals} {format_formula(formula, format, own, part.terms)}")
     exact = f"{formula.evaluate():,}"
-    value = f"= {exact}" if left is None else f"≈ {left.value:,}"
-    print_sentence(f"{value} at the values below{'' if left is None else f', exactly {exact}'}\n")
+    value = f"= {exact}" if left is None or is_exact else f"≈ {left.value:,}"
+    print_sentence(f"{value} at the values below{'' if is_exact else f'; the exact value is {exact}'}\n")
     symbols = glyphs(formula, own)
+
     fields = {name: "" if name in formula.definitions else name for name in formula.symbols}
     rows = [
         (symbols[name].text, fields[name], str(value), symbols[name].meaning)
@@ -127,7 +130,7 @@ def _explain(
         notes.append(_dropped_terms(formula, left, format, own))
     if formula.assumptions:
         notes.append(f"the formula is valid for {'; '.join(formula.assumptions)}")
-    notes += [f"{name} does not affect the result" for name in formula.unused_fields]
+    notes += unused_notes(formula.unused_fields)
     if notes:
         print()
     for note in notes:
@@ -140,7 +143,7 @@ def _dropped_terms(formula: Formula, left: Leading, format: str, own: dict[str, 
     terms = left.dropped.part.terms
     shown = format_formula(formula, format, own, terms[:_MOST_DROPPED])
     more = " + …" if len(terms) > _MOST_DROPPED else ""
-    return f"dropped: {shown}{more}, which is {left.dropped.value:,} ({left.dropped.share:.2%}) here"
+    return f"dropped: {shown}{more} = {left.dropped.value:,} ({left.dropped.share:.2%} of the total)"
 
 
 def _print_cases(args: Values, formula: Formula, own: dict[str, Glyph], layout: Layout | None) -> None:

@@ -1,7 +1,7 @@
-"""The `archspec` command: runs a verb and turns errors into exit codes.
+"""The `archspec` command: runs a command and turns errors into exit codes.
 
-Exit codes: 0 done, 1 a difference was found, 2 bad input (a config, a spec or the command line) or an output
-that cannot be written, 70 a bug of archspec, 130 interrupted, 141 the reader of a pipe closed it.
+Exit codes: 0 success, 1 a difference was found, 2 invalid input (a config, a spec or the command line), an
+unsupported model or an output that cannot be written, 70 a bug in archspec, 130 interrupted, 141 broken pipe.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from archspec.typing_light import NoReturn
 
 _REPLACED = ("strict", "surrogateescape")  # Python's error handlers of encodings
 _OPTIONS = {
-    "--version": "print the versions of archspec and of transformers that the specs match",
+    "--version": "print the version of archspec, and the transformers version that its specs match",
     "--print-completion SHELL": "print a completion script for bash, zsh or fish",
 }
 
@@ -130,14 +130,14 @@ def _help() -> str:
     return f"""\
 usage: archspec COMMAND ...
 
-Exact parameter counts and costs of transformer models, and their closed forms, from a config.
+Exact parameter counts and costs of transformer models, and their closed-form formulas, from a config.
 
 {verbs}
 
 {options}
 
 archspec COMMAND --help lists the options of a command.
-Exit codes: 0 done, 1 a difference was found, 2 bad input."""
+Exit codes: 0 success; 1 a difference was found; 2 invalid or unsupported input; 70 a bug in archspec."""
 
 
 def _prepare_outputs() -> None:

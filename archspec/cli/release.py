@@ -60,7 +60,7 @@ def verify_release(
     found = changes()
     report = campaign.run(found.both, SAMPLES, seed, jobs, done)
     new = _list_classes("new", found.new, draft_classes(found.new, output))
-    return report, [*new, *_list_classes("gone", found.gone, {})]
+    return report, [*new, *_list_classes("removed", found.gone, {})]
 
 
 def _list_classes(what: str, keys: list[Key], notes: dict[str, str]) -> Iterator[str]:

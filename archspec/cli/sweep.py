@@ -77,7 +77,9 @@ def _print(args: Values, grid: Sweep) -> None:
     with progress("sweeping") as show:
         found = grid.head(args.rows, args.yes, show)
     table(*found.table())
-    _print_notes([f"{found.more}; --rows prints more, --out FILE writes all"] if found.more else [])
+    _print_notes(
+        [f"{found.more}; use --rows N to print more, or --out FILE to write all"] if found.more else []
+    )
     _print_notes(found.remarks)
 
 

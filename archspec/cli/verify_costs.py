@@ -96,7 +96,7 @@ def _report(outcomes: list[CostOutcome]) -> Iterator[str]:
         yield f"{_totals(trained)}: training FLOPs by module"
     kinds = [found for outcome in outcomes for found in outcome.activations.values()]
     exact, steps = sum(one.verdict == "exact" for one in kinds), sum(one.compared for one in kinds)
-    yield f"kept activations: {exact} of {len(kinds)} kinds of training exact at {steps:,} points"
+    yield f"saved activations: {exact} of {len(kinds)} kinds of training exact at {steps:,} points"
 
 
 def _comparison(name: str, what: str, found: Comparison) -> Iterator[str]:
@@ -108,9 +108,9 @@ def _comparison(name: str, what: str, found: Comparison) -> Iterator[str]:
 def _differences(name: str, found: Comparison) -> Iterator[str]:
     for one in found.differences[:_SHOWN]:
         where = one.name or "the model"
-        yield f"{name}: {one.quantity} of {where}: transformers {one.expected}, the spec {one.found}"
+        yield f"{name}: {one.quantity} of {where}: transformers: {one.expected}; the spec: {one.found}"
     if found.differences:
-        yield f"    at {json.dumps(found.differences[0].config, default=str)}"
+        yield f"    for {json.dumps(found.differences[0].config, default=str)}"
         yield f"    in {found.differences[0].at}"
 
 

@@ -11,6 +11,7 @@ from archspec.costs.forward import Forward
 from archspec.costs.lengths import USUAL_TOKENS
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.models.model import Model
+from archspec.models.report import axis_title
 from archspec.render.notation import Glyph, escape, standard_glyphs
 from archspec.tables.axes import AXES
 from archspec.tables.quantities import QUANTITIES
@@ -39,7 +40,8 @@ class Calls:
     def __str__(self) -> str:
         tokens = {"tokens": f"{USUAL_TOKENS:,}, or the model's maximum if smaller"}
         given = {name: f"{length:,}" for name, length in self.lengths.items()}
-        return ", ".join(f"{name} {length}" for name, length in ({**tokens, **given}).items())
+        lengths = ({**tokens, **given}).items()
+        return ", ".join(f"{axis_title(name)} {length}" for name, length in lengths)
 
 
 class Found(NamedTuple):
@@ -178,7 +180,7 @@ def _cost_column(name: str, calls: Calls) -> Column | None:
     def read(model: Model) -> Found:
         return _value_or_reason(lambda: cost.evaluate(calls.forward(model), calls.dtype or model.dtype))
 
-    return Column(name, cost.title, "", f"of a call with {calls}{dtype}", read)
+    return Column(name, cost.title, "", f"for a forward pass with {calls}{dtype}", read)
 
 
 def _value_or_reason(count: Callable[..., Any], *arguments: Any) -> Found:

@@ -32,7 +32,7 @@ _COSTS = {"flops": "FLOPs", "cache_elements": "cache elements"}
 
 
 class CostChange(NamedTuple):
-    """One cost of the same call of both models."""
+    """One cost of the same forward pass of both models."""
 
     quantity: str
     before: int
@@ -54,7 +54,7 @@ class Side(OfModel):
     buffers: int = fact(QUANTITIES["buffers"].help)
     prefix: str = fact("the module that is aligned with the other model; empty for the whole model")
     tied: list[Tied] = fact("tied tensors, the largest first")
-    params_with_ties_counted_again: int = fact("parameters with every tied tensor counted again")
+    params_with_ties_counted_separately: int = fact("parameters with every tied tensor counted separately")
 
 
 class ModuleChange(Record):
@@ -144,7 +144,7 @@ class Diff(Report):
             "buffers": self.buffers[index],
             "prefix": self.prefixes[index],
             "tied": tied,
-            "params_with_ties_counted_again": total + sum(group["params"] for group in tied),
+            "params_with_ties_counted_separately": total + sum(group["params"] for group in tied),
         }
 
     def blocks(self) -> Iterator[Block]:
@@ -171,7 +171,7 @@ class Diff(Report):
                 )
                 for one in self.costs
             ]
-            yield Table("cost of the call|>A|>B|>B - A", rows)
+            yield Table("cost of the forward pass|>A|>B|>B - A", rows)
             yield from (f"note: {note}" for note in self.notes)
 
     def _changes(self) -> Iterator[tuple[str, ...]]:
@@ -185,11 +185,11 @@ class Diff(Report):
 
     def _notes(self) -> Iterator[str]:
         if any(self.prefixes):
-            one, other = (prefix or "the whole model" for prefix in self.prefixes)
-            yield f"note: {one} of A is aligned with {other} of B"
+            one, other = (prefix and f"the submodule {prefix} of " for prefix in self.prefixes)
+            yield f"note: {one}A is compared with {other}B"
         for label, model, total in zip("AB", (self.a, self.b), self.totals, strict=True):
             for note in [*model.idle, *tie_notes(model.tensors(), total)]:
-                yield f"note: in {label}, {note}"
+                yield f"note: {label}: {note}"
         for name, (one, other) in self.fields.items() if self.changes else ():
             yield f"note: {name} is {_value(one)} in A, {_value(other)} in B"
         if self.forms.missing:
@@ -256,7 +256,7 @@ def _cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> tuple[list[
             first = error.problems[0]
             raise ArchspecError(f"{label}: {first.message}", help=first.help) from None
         sides.append((call.flops, call.cache_elements()))
-        notes += [f"in {label}, {note}" for note in notes_of(call)]
+        notes += [f"{label}: {note}" for note in notes_of(call)]
     return [CostChange(name, *pair) for name, *pair in zip(_COSTS, *sides, strict=True)], notes
 
 

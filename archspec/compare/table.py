@@ -191,7 +191,8 @@ def _call_notes(model: Model, found: Mapping[str, Found], calls: Calls) -> Itera
         return
     call = calls.forward(model)
     if "tokens" not in calls.lengths and call.call.tokens != USUAL_TOKENS:
-        yield f"of a call with tokens {call.call.tokens:,}: {', '.join(shown)}"
+        verb = "is" if len(shown) == 1 else "are"
+        yield f"{' and '.join(shown)} {verb} for {call.call.tokens:,} tokens"
     if shown[0].startswith("flops"):
         yield from notes_of(call)
 
@@ -246,7 +247,9 @@ def _part_notes(found: dict[str, Found]) -> Iterator[str]:
             parts.setdefault(one.part, []).append(key)
         if one.missing:
             missing.setdefault(one.missing, []).append(key)
-    yield from (f"of its {part}: {', '.join(keys)}" for part, keys in parts.items())
+    for part, keys in parts.items():
+        verb = "is that" if len(keys) == 1 else "are those"
+        yield f"{', '.join(keys)} {verb} of its {part}"
     yield from (f"no {', '.join(keys)}: {why}" for why, keys in missing.items())
 
 

@@ -55,9 +55,10 @@ def excess_of(call: Forward) -> Excess:
     worst = max(computed, key=lambda name: computed[name] - expected[name])
     reason = "uses weights of other modules"
     if once := 2 * lengths.batch * lengths.tokens * matrices[worst]:
-        reason = f"uses its active weights {computed[worst] / once:,.6g} times for each token"
-    note = f"transformers' eager code computes {float(ratio):.3g} times 2 × active parameters × tokens plus "
-    return Excess(ratio, f"{note}attention, mostly because {worst} {reason}")
+        reason = f"uses its active weights {computed[worst] / once:,.6g} times per token"
+    note = f"transformers' eager code uses {float(ratio):.3g} times as many FLOPs as expected"
+    expected_flops = "2 × active parameters × tokens, plus attention"
+    return Excess(ratio, f"{note} ({expected_flops}), mostly because {worst} {reason}")
 
 
 def notes_of(call: Forward) -> list[str]:

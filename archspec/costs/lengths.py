@@ -70,6 +70,16 @@ def positions(scope: Scope, axis: str) -> Any:
     return positions(found, "tokens") if isinstance(found, Scope) else found
 
 
+def stated_positions(scope: Scope) -> int | None:
+    """Return `max_position_embeddings` of a config or of its text part; None if neither states it."""
+    for one in (scope, *scope.parts().values()):
+        name = one.canonical("max_position_embeddings")
+        found = one.get(name) if one.has(name) else one.raw.get(name)
+        if type(found) is int:
+            return found
+    return None
+
+
 def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
     """Errors: :class:`ArchspecError` for a call that is longer than the model's position tables."""
     call = call.call if isinstance(call, Step) else call

@@ -28,12 +28,12 @@ _FLOAT = 4
 
 
 class Row(NamedTuple):
-    """One row of a rank's training memory, sharded over ``shared_by`` data-parallel ranks."""
+    """One row of a rank's training memory, sharded across ``sharded_across`` data-parallel ranks."""
 
     name: str
     dtype: str
     elements: int | None
-    shared_by: int
+    sharded_across: int
     bytes: int
 
 
@@ -102,7 +102,7 @@ class States(NamedTuple):
         found += self._typed_rows("gradients", optimizer.gradients, trained, "gradients")
         if optimizer.copy is not None and dtype_bytes(optimizer.copy) > dtype_bytes(self.dtype):
             narrow = [part for part in trained if part.tensor.name not in self.float32]
-            found.append(self._row("copy of the weights", optimizer.copy, narrow, "optimizer"))
+            found.append(self._row("master weights", optimizer.copy, narrow, "optimizer"))
         for state, kind in optimizer.states.items():
             if optimizer.by_element:
                 found += self._typed_rows(state, kind, trained, "optimizer")

@@ -221,11 +221,11 @@ class TrainingStep:
         """The parts that are not counted, so that :attr:`total_bytes` is a lower bound."""
         found = [f"the loss ({self.loss_gap})"] if self.loss_gap else []
         if self.scope.raw.get("output_router_logits"):
-            found.append("the auxiliary loss of the routers")
+            found.append("the auxiliary loss of the router")
         if self.zero == len(STAGES):
-            found.append("layers that are gathered ahead")
+            found.append("prefetched weights of other layers")
         if self.data_parallel > 1 or not self.ranks.hold_whole_model:
-            found.append("buffers of communication")
+            found.append("communication buffers")
         return [*found, *_EXCLUDED]
 
     @cached_property

@@ -114,7 +114,7 @@ class Weights:
         stays = [one for one in self._unique if one.name not in self._packed_bytes and len(one.shape) == 3]
         if routed := sum(one.numel for one in stays if one.active != one.numel):
             found.append(
-                f"{number(routed)} parameters of experts stay in {self.dtype}: {self.scheme.name} does not "
+                f"{number(routed)} expert parameters stay in {self.dtype}: {self.scheme.name} does not "
                 "quantize experts that are stored in one tensor"
             )
         names = [path for path, _ in modules(self.tree, layers=True)]

@@ -89,7 +89,7 @@ def assumed_note(config: RawConfig, whole: RawConfig | None = None) -> str | Non
         return None
     quantized = quantization_of(config) is not None or quantization_of(whole) is not None
     option = "--set dtype=bfloat16" if quantized else "--dtype bf16"
-    return f"the config has no dtype: bytes are counted in {ASSUMED}; choose another, e.g. with {option}"
+    return f"the config has no dtype: bytes are for {ASSUMED}; choose another, e.g. with {option}"
 
 
 def check_unquantized(config: RawConfig, verb: str) -> None:
@@ -107,7 +107,7 @@ def cache_note(config: RawConfig, dtype: str) -> str | None:
             if found is not None and (value := found.given.get(key)):
                 bits = value.get("num_bits") if isinstance(value, Mapping) else value
                 stored = f"{bits} bits" if type(bits) is int else bits
-                counted = f"it is counted in {dtype}: set --dtype fp8 to count the cache in fp8"
+                counted = f"bytes are for {dtype}; pass --dtype fp8 for a cache in fp8"
                 return f"{found.path}.{key} stores the KV cache in {stored}; {counted}"
     return None
 

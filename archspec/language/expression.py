@@ -33,6 +33,18 @@ _ALWAYS = frozenset({*BINARY, *(getattr(ast, name) for name in _LANGUAGE.split()
 _SOME = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.BinOp, ast.UnaryOp)
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
+_OPPOSITES: dict[type, str] = {
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Lt: ">=",
+    ast.LtE: ">",
+    ast.Gt: "<=",
+    ast.GtE: "<",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.In: "not in",
+    ast.NotIn: "in",
+}
 _METHODS = {"requires_grad_", "routed", *(name for names in METHODS.values() for name in names)}
 
 
@@ -217,3 +229,23 @@ def text_of(tree: ast.AST | None) -> str:
 
 Locals = dict[str, Any]
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def condition_text(text: str, is_met: bool) -> str:
+    """Return a condition that is true, for a text and its outcome; a number alone is compared with 0.
+
+    >>> condition_text("head_dim == 1", False), condition_text("past", True), condition_text("a or b", False)
+    ('head_dim != 1', 'past != 0', 'not (a or b)')
+    """
+    if text.isidentifier():
+        return f"{text} {'!=' if is_met else '=='} 0"
+    if is_met:
+        return text
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:  # a condition in words
+        return f"not ({text})"
+    if not isinstance(tree, ast.Compare) or len(tree.ops) > 1:
+        return f"not ({text})"
+    sides = ast.unparse(tree.left), ast.unparse(tree.comparators[0])
+    return f"{sides[0]} {_OPPOSITES[type(tree.ops[0])]} {sides[1]}"

@@ -32,7 +32,7 @@ class Lint(Report):
     """The problems of spec files, made by :func:`archspec.lint`. Its length is the number of problems."""
 
     files: list[str] = fact("files that were checked", kind="int", json=lambda self: len(self.files))
-    problems: list[Problem] = fact("the problems, by file and line", kind="list[SpecProblem]")
+    problems: list[Problem] = fact("the problems, in the order found", kind="list[SpecProblem]")
 
     def __init__(self, files: Sequence[str], problems: Sequence[Problem]) -> None:
         self.files, self.problems = list(files), list(problems)

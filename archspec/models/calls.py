@@ -1,4 +1,4 @@
-"""Reports on a call: its FLOPs by module, and its KV cache."""
+"""Reports on a forward pass: its FLOPs by module, and its KV cache."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import prod
 from archspec.costs.builder import CostBuilder
 from archspec.costs.excess import notes_of
 from archspec.costs.forward import CacheTensor, Forward, kept_tensors, whole_pages
-from archspec.costs.lengths import positions
+from archspec.costs.lengths import positions, stated_positions
 from archspec.costs.records import ALLOCATIONS, PAGES, Call, axes_of
 from archspec.formats.dtypes import element_bytes
 from archspec.language.values import value_of
@@ -21,17 +21,12 @@ from archspec.symbolic.expressions import TooLarge, value_at
 from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import Space
 from archspec.symbolic.swept import SweptDomain
-from archspec.tables.quantities import COSTS
+from archspec.tables.quantities import ALLOCATION_HELP, ALLOCATION_TITLES, COSTS, QUANTITIES
 from archspec.terminal import number, share, size
 from archspec.typing_light import Any
 
 MAX_LENGTH = 2**70
 EXCESS = "reasons why FLOPs exceed 2 × active parameters × tokens + attention by over 20%"
-ALLOCATION_HELP = {
-    "exact": "with transformers' DynamicCache",
-    "static": "with transformers' StaticCache; absent if it is not validated for the class",
-    "pages": "with a paged cache with blocks of 16 tokens in all layers",
-}
 _MANY = 2**40  # tokens: a cache that has the same size at twice as many does not grow with them
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
 
@@ -60,16 +55,16 @@ class Flops(CallReport):
     masked_flops: int | None = fact(
         "FLOPs without masked attention scores; null if not validated for the class",
         lambda self: self.call.masked_flops if "masked" in self.call.held else None,
-        title="masked FLOPs",
+        title=COSTS["masked_flops"].title,
         text=lambda flops, _: "not supported" if flops is None else number(flops),
     )
     flops_per_token: float = fact(
         "FLOPs per processed token",
         lambda self: self.flops / (self.batch * self.tokens),
-        title="FLOPs a token",
+        title="FLOPs per token",
         text=lambda flops, _: f"{flops:,.0f}",
     )
-    params: int = fact("unique parameters; tied ones count once", title="params")
+    params: int = fact(QUANTITIES["params"].help, title="params")
     modules: dict[str, int] = fact(
         "modules with FLOPs; they add up to flops",
         lambda self: self.call.flops_by_module,
@@ -83,7 +78,7 @@ class Flops(CallReport):
         self.params = params
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the call and its FLOPs, then the FLOPs of each module in all layers."""
+        """Yield the lengths and the FLOPs, then the FLOPs of each module in all layers."""
         layers: dict[str, list[int]] = {}
         for name, flops in self.modules.items():
             layers.setdefault(_INDEX.sub("*", name), []).append(flops)
@@ -91,7 +86,11 @@ class Flops(CallReport):
             (name, number(len(each)), number(sum(each)), share(sum(each), self.flops))
             for name, each in layers.items()
         ]
-        yield from (facts_table(self, "flops"), "", Table("module|>modules|>FLOPs|>share", rows))
+        yield from (
+            facts_table(self, "flops"),
+            "",
+            Table("module without submodules|>count|>FLOPs|>share", rows),
+        )
         yield from ["", *note_lines(self.notes)] if self.notes else []
 
 
@@ -181,7 +180,7 @@ class Cache(CallReport):
         least=1,
     )
     tensors: list[CacheTensor] = fact(
-        "the tensors of the cache, in module order; a dtype of None is that of the report",
+        "the tensors of the cache, in module order",
         lambda self: self.call.cache,
         kind="list[CacheEntry]",
         json=lambda self: [one._replace(dtype=one.dtype or self.dtype) for one in self.tensors],
@@ -207,8 +206,11 @@ class Cache(CallReport):
     ) -> None:
         call.check_cache()
         super().__init__(call)
-        self.dtype, self.notes, self.budget_bytes, self.weights_bytes = dtype, notes, budget, weights
+        self.dtype, self.notes, self.budget_bytes, self.weights_bytes = dtype, [*notes], budget, weights
         self._most = positions(call.scope, "tokens")
+        if budget is not None:
+            self.notes.append("temporary memory is not included; archspec memory reports it")
+            self.notes += [] if self._most is not None else [_context_note(stated_positions(call.scope))]
 
     def _fitting_lengths(self) -> dict[str, Held]:
         if self.budget_bytes is None:
@@ -233,8 +235,11 @@ class Cache(CallReport):
         )
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the call and the size of its cache, the tensors, and the lengths that fit the budget."""
-        sizes = [(f"bytes in {self.dtype}, {one}", bytes_text(n)) for one, n in self.cache_bytes.items()]
+        """Yield the lengths and the size of the cache, the tensors, and the lengths that fit the budget."""
+        sizes = [
+            (f"bytes in {self.dtype}, {ALLOCATION_TITLES[one]}", bytes_text(n))
+            for one, n in self.cache_bytes.items()
+        ]
         kinds = Counter(one._replace(layer=None, module="") for one in self.tensors)
         rows = [
             (one.name, one.kind, str(layers), " × ".join(map(str, one.shape)), one.dtype or self.dtype)
@@ -247,16 +252,26 @@ class Cache(CallReport):
     def _fit_lines(self, budget: int) -> Iterator[str]:
         weights = size(self.weights_bytes)
         if self.weights_bytes > budget:
-            yield f"the weights ({weights}) do not fit in {size(budget)}"
+            meant = f"; did you mean {budget}GiB?" if budget < 1024 else ""
+            yield f"the weights ({weights}) do not fit in {size(budget)}{meant}"
             return
-        yield f"{size(budget)} fit, after {weights} of weights:"
+        yield f"{size(budget)} minus {weights} of weights leaves room for:"
+        length, batch = number(self.call.call.tokens), number(self.call.call.batch)
         for allocation, held in self.holds.items():
-            tokens = "any number of" if held.tokens is None else number(held.tokens)
-            ends = ", the model's maximum," if held.tokens == self._most is not None else ""
+            tokens = "any number of" if held.tokens is None else number(held.tokens) if held.tokens else "no"
+            ends = " (the model's maximum)" if held.tokens == self._most is not None else ""
+            batches = f"batch size {number(held.batch)}" if held.batch else "no sequence"
             yield (
-                f"  {allocation}: {tokens} tokens{ends} at batch {self.call.call.batch}, "
-                f"or a batch of {number(held.batch)} at {number(self.call.call.tokens)} tokens"
+                f"  {ALLOCATION_TITLES[allocation]}: {tokens} tokens{ends} at batch size {batch}, "
+                f"or {batches} at {length} tokens"
             )
+
+
+def _context_note(stated: int | None) -> str:
+    """Return a note on the context length that a model without position tables is trained for."""
+    if stated is None:
+        return "tokens are limited by memory only; the config does not state max_position_embeddings"
+    return f"tokens are limited by memory only; the config's max_position_embeddings is {number(stated)}"
 
 
 def _largest_fitting(fits: Callable[[int], bool]) -> int:

@@ -41,7 +41,7 @@ class Catalog(Report):
 
     def blocks(self) -> Iterator[Block]:
         """Yield a row for each model type, and the notes."""
-        none = "(refused, or a part of others)"
+        none = "(no supported class)"
         rows = [(model_type, " ".join(names) or none) for model_type, names in self.model_types.items()]
         count = sum(map(len, self.model_types.values()))
         caption = f"{count} architectures of {len(rows)} model types"

@@ -137,7 +137,7 @@ def cache(
     from archspec.models.calls import Cache
     from archspec.sizes import bytes_of
 
-    notes, cached = _dtype_notes(self, dtype), dtype or self.dtype
+    notes, cached = _dtype_notes(self, dtype), dtype_name(dtype or self.dtype)
     if budget is None:
         if weights is not None:
             message = "weights has no effect on a cache without a budget"

@@ -20,8 +20,8 @@ class Module(Record):
     """a module, or identical layers of a list"""
 
     name: str = fact("the path from the enclosing module; `0-11` for layers of a list")
-    copies: int = fact("identical layers", least=1)
-    params: int = fact("parameters of all copies; a tied tensor counts in its first module")
+    copies: int = fact("number of identical layers", least=1)
+    params: int = fact("parameters of all copies; a tied tensor is counted in its first module")
     share: float = fact("the share of the model's parameters, from 0 to 1")
     children: list[Module] = fact("its printed submodules")
 
@@ -95,8 +95,8 @@ class Counts(OfModel, Report):
             message = error.problems[0].message
             self.notes.append(f"bytes are not reported: {message}; choose a dtype with --dtype")
         if dtype is not None and dtype_bytes(dtype) == 1:
-            scales = "quantized weights have scales, which archspec memory --weights counts"
-            self.notes.append(f"{dtype} is a byte per parameter; {scales}")
+            scales = "archspec memory --weights reports quantized weights"
+            self.notes.append(f"{dtype}: 1 byte per parameter, without scales; {scales}")
 
     def _list_rows(self, parts: Iterable[Part]) -> list[dict[str, Any]]:
         total = self.params or 1
@@ -111,7 +111,7 @@ class Counts(OfModel, Report):
         shown = rows(self.modules) if self.depth is None else list(every_row(self.modules))
         if shown:
             yield ""
-            yield Table("module|>params|>share|>each", [_row(*row, self.params) for row in shown])
+            yield Table("module|>params|>share|>per copy", [_row(*row, self.params) for row in shown])
         yield from ["", *note_lines(self.notes)] if self.notes else []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from archspec.configs.checks import default_kinds
@@ -152,10 +152,12 @@ class Sensitivity(Record):
     step: int | None = fact("the smallest valid increase of the field; null if none up to 128 is valid")
     change: int | None = fact("the exact change of the quantity for an increase of `step`", least=None)
     derivative: float | None = fact(
-        "the partial derivative of the formula without rounding; null for a field without a symbol",
+        "the partial derivative of the formula, ignoring rounding; null for a field without a symbol",
         least=None,
     )
-    elasticity: float | None = fact("the change in percent if the field grows by 1%", least=None)
+    elasticity: float | None = fact(
+        "the change of the quantity in percent if the field grows by 1%", least=None
+    )
 
 
 class Sensitivities(OfModel, Report):
@@ -183,7 +185,7 @@ class Sensitivities(OfModel, Report):
         "the conditions under which the derivatives are valid", lambda self: self.formula.assumptions
     )
     unused: tuple[str, ...] = fact(
-        "numeric fields that do not affect the result",
+        "numeric fields that do not affect the quantity",
         lambda self: self.formula.unused_fields,
         kind="list[str]",
     )
@@ -202,10 +204,9 @@ class Sensitivities(OfModel, Report):
         indirect = {prefix + name for name in {*formula.absent} - {*self.unused}} | {*formula.pinned}
         for name in [*symbols, *sorted(indirect - {*formula.definitions})]:
             value = formula.symbols.get(name, value_at(formula.scope, name))
-            step, change = self._step(name, value, base)
             derivative = slope.get(name)
             elastic = None if derivative is None else derivative * float(value) / base if base else 0.0
-            found.append(Sensitivity(name, value, step, change, derivative, elastic))
+            found.append(Sensitivity(name, value, *self._step(name, value, base), derivative, elastic))
         return sorted(found, key=lambda row: -abs(row.elasticity or 0.0))
 
     def _step(self, name: str, value: int | float, base: int) -> tuple[int | None, int | None]:
@@ -221,19 +222,26 @@ class Sensitivities(OfModel, Report):
         head = "field|>value|>step|>change|>partial derivative|>elasticity"
         yield from ("", Table(head, [*map(_row, self.fields)]), "")
         notes = [
-            "change is exact, as with `archspec count --set`; step is the smallest valid increase",
+            "step is the smallest valid increase; change is exact, as with `archspec count --set`",
             "derivatives and elasticities are partial: other fields stay fixed, and rounding is ignored",
         ]
         if self.branch:
-            notes.append(f"they are valid for {'; '.join(self.branch)}")
+            notes.append(f"derivatives and elasticities are valid for {'; '.join(self.branch)}")
         for row in self.fields:
-            notes += [f"{row.field}: no increase up to {MAX_STEP} is valid"] if row.step is None else []
-        yield from note_lines([*notes, *(f"{name} does not affect the result" for name in self.unused)])
+            if row.step is None:
+                notes.append(f"{row.field}: no larger value up to +{MAX_STEP} is valid")
+        yield from note_lines([*notes, *unused_notes(self.unused)])
+
+
+def unused_notes(unused: Sequence[str]) -> list[str]:
+    """Return a note on fields that do not affect a quantity; none if there are no such fields."""
+    verb = "does" if len(unused) == 1 else "do"
+    return [f"{', '.join(unused)} {verb} not affect the result"] if unused else []
 
 
 def _row(one: Sensitivity) -> tuple[str, ...]:
-    found = one.step is not None and one.change is not None
-    step, change = (f"+{one.step}", f"{one.change:+,}") if found else ("-", "-")
+    step = "-" if one.step is None else f"+{one.step}"
+    change = "-" if one.change is None else f"{one.change:+,}"
     slope = "-" if one.derivative is None else f"{one.derivative:,.6g}"
     elasticity = "-" if one.elasticity is None else f"{one.elasticity:.4f}"
     return one.field, str(one.value), step, change, slope, elasticity

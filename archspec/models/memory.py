@@ -1,8 +1,8 @@
-"""Reports on memory: of a call, and of a rank in a training step."""
+"""Reports on memory: of a forward pass, and of a rank in a training step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 
@@ -14,11 +14,21 @@ from archspec.costs.training import TrainingStep
 from archspec.costs.weights import Weights
 from archspec.costs.working_set import Room, peak_memory
 from archspec.errors import ArchspecError
-from archspec.models.calls import ALLOCATION_HELP, EXCESS
-from archspec.models.report import CallReport, OfModel, Record, Report, fact, facts_table, note_lines
+from archspec.models.calls import EXCESS
+from archspec.models.report import (
+    CallReport,
+    OfModel,
+    Record,
+    Report,
+    axis_title,
+    fact,
+    facts_table,
+    note_lines,
+)
 from archspec.reports import Block, Table
 from archspec.tables.axes import AXES
 from archspec.tables.options import options_of
+from archspec.tables.quantities import ALLOCATION_HELP, ALLOCATION_TITLES
 from archspec.terminal import number, size
 from archspec.typing_light import Any
 
@@ -39,8 +49,9 @@ class Temporary(Record):
 
     needed_by: str = fact("the module that needs it")
     bytes: int = fact("bytes")
-    exact: bool = fact(
-        "true if validated against torch; false for a lower bound, the largest output of a layer"
+    validated: bool = fact(
+        "true if validated against torch; false for a lower bound, the largest output of a layer",
+        attrgetter("exact"),
     )
 
 
@@ -50,7 +61,7 @@ class Part(Record):
     name: str = fact("weights, gradients, an optimizer state, gathered weights, activations, recomputation")
     dtype: str = fact("the dtype")
     elements: int | None = fact("elements on the rank, null for several dtypes")
-    shared_by: int = fact("data-parallel ranks that it is sharded across, by ZeRO", least=1)
+    sharded_across: int = fact("data-parallel ranks that it is sharded across, by ZeRO", least=1)
     bytes: int = fact("bytes on the rank")
 
 
@@ -80,9 +91,9 @@ class Memory(CallReport):
         keys=_ALLOCATIONS,
         least=1,
     )
-    working_set: dict[str, Room] = fact(
-        "peak temporary memory, by cache implementation",
-        lambda self: self._working_set(),
+    temporary_memory: dict[str, Room] = fact(
+        "peak temporary memory, by allocation",
+        lambda self: self._temporary_memory(),
         kind="dict[str, Temporary]",
         keys=_ALLOCATIONS,
         least=1,
@@ -91,7 +102,7 @@ class Memory(CallReport):
         "bytes of weights, cache and temporary memory",
         lambda self: {
             one: self.weights_bytes + self.cache_bytes[one] + needed.bytes
-            for one, needed in self.working_set.items()
+            for one, needed in self.temporary_memory.items()
         },
         keys=_ALLOCATIONS,
         least=1,
@@ -111,7 +122,7 @@ class Memory(CallReport):
             return {_NO_CACHE: 0}
         return {one: self.call.cache_bytes(self.dtype, one) for one in self.call.allocations}
 
-    def _working_set(self) -> dict[str, Room]:
+    def _temporary_memory(self) -> dict[str, Room]:
         quantized = self.weights.scheme is not None
         return {
             one: peak_memory(self.call, self.dtype, one, self._last, quantized) for one in self.cache_bytes
@@ -119,39 +130,44 @@ class Memory(CallReport):
 
     def blocks(self) -> Iterator[Block]:
         """Yield the call, its memory by part, and the module with the peak."""
-        rooms, has_cache = self.working_set, bool(self.call.cache)
-        names = [f"cache {one}" if has_cache else "bytes" for one in rooms]
+        rooms, has_cache = self.temporary_memory, bool(self.call.cache)
+        names = [ALLOCATION_TITLES.get(one, "bytes") for one in rooms]
         rows = [
             (f"weights in {stored.format}", *[number(stored.bytes)] * len(rooms))
             for stored in self.weights.loaded_table
         ]
         if has_cache:
             rows.append((f"cache in {self.dtype}", *map(number, self.cache_bytes.values())))
-        rows.append(
-            ("temporary memory", *self._bounds({one: room.bytes for one, room in rooms.items()}, number))
-        )
-        rows.append(("total", *self._bounds(self.total_bytes, number)))
-        rows.append(("", *self._bounds(self.total_bytes, size)))
+        rows.append(("peak temporary memory", *(_bound(number(room.bytes), room) for room in rooms.values())))
+        totals = [*zip(self.total_bytes.values(), rooms.values(), strict=True)]
+        rows.append(("total", *(_bound(number(total), room) for total, room in totals)))
+        rows.append(("", *(_bound(size(total, not room.exact), room) for total, room in totals)))
         head = "|".join(["part", *(f">{name}" for name in names)])
         yield from (facts_table(self, "memory"), "", Table(head, rows))
-        for name, one in zip(names, rooms.values(), strict=True):
-            peak = "the peak is in" if one.exact else "lower bound (not validated): the output of"
-            yield f"{name}: {peak} {one.needed_by}"
+        peaks = [_peak_text(room) for room in rooms.values()]
+        if len({*peaks}) == 1:
+            yield f"temporary memory {peaks[0]}"
+        else:
+            yield from (f"{name}: temporary memory {peak}" for name, peak in zip(names, peaks, strict=True))
         yield from note_lines(self.notes)
 
-    def _bounds(self, counts: dict[str, int], text: Callable[[int], str]) -> Iterator[str]:
-        for one, count in counts.items():
-            yield ("" if self.working_set[one].exact else ">= ") + text(count)
+
+def _bound(text: str, room: Room) -> str:
+    return text if room.exact else f">= {text}"
+
+
+def _peak_text(room: Room) -> str:
+    if room.exact:
+        return f"peaks in {room.needed_by}"
+    return f"is at least the output of {room.needed_by} (not validated)"
 
 
 def _ranks(name: str, help: str) -> Any:
-    title, more = name.replace("_", " "), ""
-    if name == "data_parallel":
-        title, more = "ranks", ", ZeRO stage {0.zero}"
+    more = ", ZeRO stage {0.zero}" if name == "data_parallel" else ""
     return fact(
         help,
         attrgetter(f"ranks.{name.removesuffix('_parallel')}"),
-        title=title,
+        title=name.replace("_", " "),
         text=lambda count, step: number(count) + more.format(step) if count > 1 else "",
         kind="int",
         least=1,
@@ -162,7 +178,7 @@ def _length(name: str) -> Any:
     """Declare a length of the step, null if no figure depends on it."""
     return fact(
         AXES[name].help,
-        title=name,
+        title=axis_title(name),
         json=lambda step: None if step._has_no_lengths else getattr(step, name),
         kind="int | None",
         least=1,
@@ -180,7 +196,7 @@ class Training(TrainingStep, OfModel, Report):
     >>> import archspec
     >>> step = archspec.load("GPT2LMHeadModel").training(batch=1, tokens=1024, checkpointing=True)
     >>> step.parts[-1], step.loss_bytes
-    (Row(name='recomputed', dtype='bfloat16', elements=None, shared_by=1, bytes=45678616), 205860876)
+    (Row(name='recomputed', dtype='bfloat16', elements=None, sharded_across=1, bytes=45678616), 205860876)
     """
 
     model_type: str = fact("the model type", lambda s: s.scope.spec.model_type, title="model type")
@@ -209,11 +225,11 @@ class Training(TrainingStep, OfModel, Report):
         "FLOPs of the step on the rank, without recomputation; null if not validated",
         kind="int | None",
         json=lambda s: s._flops,
-        title="FLOPs",
+        title="training FLOPs",
     )
     notes: list[str] = fact(EXCESS, lambda s: [] if s._flops is None else notes_of(s.forward))
     parts: list[Row] = fact(
-        "parts of the rank's memory; without activations if `unsupported` gives a reason",
+        "the parts of the memory of the rank; without activations if unsupported has a reason",
         lambda s: [*s.states, *s.gathered_rows] if s.unsupported else s.table,
         kind="list[Part]",
         least=2,
@@ -223,9 +239,11 @@ class Training(TrainingStep, OfModel, Report):
         kind="int | None",
         json=lambda s: None if s.unsupported or s.loss_gap else s.loss_bytes,
     )
-    unsupported: str | None = fact("reason why activations are missing, or null", lambda s: s._gap())
+    unsupported: str | None = fact(
+        "the reason why activations are missing, null if they are included", lambda s: s._gap()
+    )
     total_bytes: int = fact(
-        "bytes of all parts: a lower bound of the rank's memory",
+        "sum of all parts: a lower bound on the memory of a rank",
         json=lambda s: sum(part.bytes for part in s.parts),
     )
     excluded: list[str] = fact(
@@ -266,14 +284,18 @@ class Training(TrainingStep, OfModel, Report):
         """Yield the step, and the rows of its memory."""
         rows = []
         for part in self.parts:
-            share = f"1/{part.shared_by}" if part.shared_by > 1 else ""
+            share = f"1/{part.sharded_across}" if part.sharded_across > 1 else ""
             rows.append((part.name, part.dtype, share, number(part.bytes), size(part.bytes)))
         total = sum(part.bytes for part in self.parts)
-        rows.append(("total", "", "", f">= {number(total)}", f">= {size(total)}"))
-        yield from (facts_table(self, "memory of a rank"), "", Table("part|dtype|share|>bytes|>", rows))
+        rows.append(("total", "", "", f">= {number(total)}", f">= {size(total, is_bound=True)}"))
+        if self.zero:
+            table = Table("part|dtype|sharding|>bytes|>", rows)
+        else:
+            table = Table("part|dtype|>bytes|>", [(name, dtype, *sizes) for name, dtype, _, *sizes in rows])
+        yield from (facts_table(self, "memory of a rank"), "", table)
         if not self.unsupported and self.loss_bytes:
-            yield f"the loss has {number(self.loss_bytes)} bytes of the activations"
-        yield from ("lower bound; excluded are:", *(f"  {one}" for one in self.excluded))
+            yield f"of the activations, {number(self.loss_bytes)} bytes belong to the loss"
+        yield from ("lower bound; not included:", *(f"  {one}" for one in self.excluded))
         if self.unsupported:
             yield f"note: {self.unsupported}"
         yield from note_lines(self.notes)

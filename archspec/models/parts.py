@@ -247,8 +247,10 @@ class WrittenFormula(OfFormula):
     )
     definitions: dict[str, str] = fact("the meaning of symbols without a field")
     flags: dict[str, Any] = fact("conditions fixed by the config: booleans, strings, nulls, lengths of lists")
-    assumptions: list[str] = fact("conditions of the formula, in words")
-    unused: list[str] = fact("numeric fields that do not affect the result", lambda form: form.unused_fields)
+    assumptions: list[str] = fact("conditions of the formula, as the text prints them")
+    unused: list[str] = fact(
+        "numeric fields that do not affect the quantity", lambda form: form.unused_fields
+    )
     leading: LeadingTerms = fact("the dominant terms; with --leading only", lambda one: None, optional=True)
     parts: list[FormulaPart] = fact("the parts that --by, --collect or --leading choose", least=1)
 
@@ -272,7 +274,7 @@ class Piecewise(OfFormula):
     """a closed form in cases"""
 
     cases: list[Case] = fact(
-        "one case per combination of the boolean fields that affect the result",
+        "one case per combination of the boolean fields that affect the quantity",
         lambda formula: formula.cases(),
         least=1,
     )

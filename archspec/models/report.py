@@ -66,7 +66,7 @@ def fact(
 ) -> Any:
     """Declare a fact of a record.
 
-    For example ``flops: int = fact("FLOPs of one call", title="FLOPs")``.
+    For example ``flops: int = fact("FLOPs of one forward pass", title="FLOPs")``.
     ``read`` takes the record, or what stands for it, and returns the value; without it the value is an
     attribute or a key of that. ``title`` labels the value in the text; ``text`` formats it, given the
     value and the report.
@@ -167,14 +167,19 @@ class Report(Record):
         return blocks_html(self.blocks())
 
 
+def axis_title(name: str) -> str:
+    """Return the label of a length of a forward pass."""
+    return "batch size" if name == "batch" else name.replace("_", " ")
+
+
 class CallReport(OfModel, Report):
-    """A report on one ``call``, an :class:`archspec.Forward`."""
+    """A report on one forward pass ``call``, an :class:`archspec.Forward`."""
 
     _axes = {  # noqa: RUF012
         name: fact(
             axis.help,
             attrgetter(f"call.call.{name}"),
-            title=name if name != "new_encoder_tokens" else "",
+            title=axis_title(name) if name != "new_encoder_tokens" else "",
             text=lambda length, _: number(length) if length else "",
             kind="int",
             least=axis.minimum,

@@ -52,7 +52,7 @@ class Tree(Report):
     >>> import archspec
     >>> tree = archspec.load("BertForMaskedLM").tree
     >>> print(tree.text(depth=1))
-    module                         params    share  each
+    module                         params    share  per copy
     BertForMaskedLM           109,514,298  100.00%
       (bert): BertModel       108,891,648   99.43%
       (cls): BertOnlyMLMHead      622,650    0.57%
@@ -68,8 +68,8 @@ class Tree(Report):
         """Return the rows of the text: module, parameters of all copies, their share, those of one copy."""
         rows = module_rows(self.root, checked_depth(depth), "x")
         listed = [("  " * level + name, *cells) for level, (name, *cells) in rows]
-        caption = "params: of all copies of a layer; each: of one of them"
-        return Table("module|>params|>share|>each|", listed, caption=caption)
+        caption = "params: parameters of all copies of a layer; per copy: parameters of one copy"
+        return Table("module|>params|>share|>per copy|", listed, caption=caption)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the table of all levels."""

@@ -77,7 +77,7 @@ def arrange(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
         return _group(formula, lambda one: ".".join(one.name.split(".")[:-1][:depth]) or one.name)
     if by == "layer":
         return _group(
-            formula, lambda one: one.name.split("}")[0] + "}" if "{" in one.name else "not repeated"
+            formula, lambda one: one.name.split("}")[0] + "}" if "{" in one.name else "outside the layers"
         )
     if by == "repetition":
         return [Part("", formula.expr, tuple(arrange_terms(formula)))]

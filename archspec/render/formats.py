@@ -26,11 +26,11 @@ PRINTERS: dict[str, Callable[[Sequence[Any], Mapping[str, Glyph]], str]] = {
     "markdown": lambda terms, symbols: in_markdown(latex(terms, symbols)),
 }
 CONDITION_NOTES: dict[str, Callable[[list[str]], str]] = {
-    "latex": lambda texts: f"\n% it holds for {'; '.join(texts)}",
+    "latex": lambda texts: f"\n% the formula is valid for {'; '.join(texts)}",
     # a comment of MathML cannot contain `--`
-    "mathml": lambda texts: f"\n<!-- it holds for {'; '.join(texts).replace('--', '- -')} -->",
+    "mathml": lambda texts: f"\n<!-- the formula is valid for {'; '.join(texts).replace('--', '- -')} -->",
     "markdown": lambda texts: (
-        "\n\nIt holds for " + "; ".join(f"`{text.replace('`', chr(39))}`" for text in texts) + "."
+        "\n\nThe formula is valid for " + "; ".join(f"`{text.replace('`', chr(39))}`" for text in texts) + "."
     ),
 }
 

@@ -55,7 +55,7 @@ def module_blocks(root: Item, depth: int | None = None) -> list[Block]:
     """Return a table of the first 200 modules, and the number of the remaining ones."""
     rows = [(_INDENT * level + name, *cells) for level, (name, *cells) in module_rows(root, depth)]
     more = [f"and {len(rows) - _MAX_ROWS} more modules"] if len(rows) > _MAX_ROWS else []
-    return [Table("module|>params|>share|>each|>", rows[:_MAX_ROWS]), *more]
+    return [Table("module|>params|>share|>per copy|>", rows[:_MAX_ROWS]), *more]
 
 
 def blocks_html(blocks: Iterable[Block]) -> str:

@@ -68,7 +68,7 @@ def program(formula: ClosedForm, language: str, parts: Parts) -> str:
 
 
 def _header_comment(formula: ClosedForm, code: Code) -> str:
-    lines = [f"{formula.quantity_name} of {formula.architecture}; it holds for:"]
+    lines = [f"{formula.quantity_name} of {formula.architecture}, valid if:"]
     return "\n  ".join([*lines, *code.tests("python")]).replace("*/", "* /")
 
 
@@ -105,7 +105,7 @@ def _c(formula: ClosedForm, code: Code) -> str:
     lines = [
         f"/* {_header_comment(formula, code)}",
         "   Each function returns 0 and sets *result_, or returns 1 if a condition does not hold,",
-        "   and 2 if a number needs more than 128 bits. Lists and mappings are taken as JSON text. */",
+        "   and 2 if a number needs more than 128 bits. Lists and mappings are passed as JSON strings. */",
         *("#include <stdbool.h>", "#include <string.h>", "typedef __int128 wide_;"),
     ]
     return "\n".join([*lines, *used, functions])

@@ -179,7 +179,7 @@ class Shape(NamedTuple):
     @property
     def texts(self) -> list[str]:
         """The proportions as texts."""
-        return [f"{above}/{below.rpartition('.')[2]} = {own:.5g}" for above, below, own in self.proportions]
+        return [f"{above}/{below} = {own:.5g}" for above, below, own in self.proportions]
 
 
 def shape_of(

@@ -23,7 +23,8 @@ from archspec.terminal import number
 _COSTS = {
     "training_flops": "training FLOPs on --tokens tokens",
     "memory_bytes": "bytes of weights and KV cache of --memory",
-    **dict.fromkeys(("params", "non_embedding_params"), "parameters that the law counts"),
+    "params": "parameters, if the law counts all of them",
+    "non_embedding_params": "non-embedding parameters, if the law counts these",
     "tokens": "compute-optimal training tokens by the law",
 }
 
@@ -68,7 +69,7 @@ class Solution(Report):
     def blocks(self) -> Iterator[Block]:
         """Yield one line: fields, size, error."""
         values = ", ".join(f"{name} = {_text(value)}" for name, value in self.values.items())
-        yield f"{values} with {self.params:,} parameters, {self.miss_text} off"
+        yield f"{values} with {self.params:,} parameters, {self.miss_text} error"
 
     @check_arguments
     def save(self, folder: str, overwrite: bool = False) -> str:
@@ -97,38 +98,39 @@ class Solutions(Report, list[Solution]):
     law: Optimum | None = fact(
         "the prediction of a scaling law; null without --compute", kind="LawFacts | None"
     )
-    order: str = fact("the ranking of the solutions, or empty")
+    ranking: str = fact("how solutions are ranked, or empty")
     solutions: list[Solution] = fact("the configs, the best first", list, least=1)
-    notes: list[str] = fact("constraints that prevent a better fit to the budget, and other notes")
+    notes: list[str] = fact("notes on the config and on the search")
 
     def __init__(
         self,
         found: Sequence[Solution],
-        order: str,
+        ranking: str,
         law: Optimum | None,
         columns: Sequence[str],
         notes: Sequence[str],
     ) -> None:
         list.__init__(self, found)
-        self.order, self.law, self.columns, self.notes = order, law, [*columns], [*notes]
+        self.ranking, self.law, self.columns, self.notes = ranking, law, [*columns], [*notes]
 
     def blocks(self) -> Iterator[Block]:
         """Yield the tables and lines to print."""
         if (law := self.law) is not None:
-            facts = [("law", law.law), ("source", law.source), ("compute", f"{law.compute:g}")]
+            compute = f"{law.compute:g}".replace("e+", "e")
+            facts = [("law", law.law), ("source", law.source), ("compute in FLOPs", compute)]
             facts += [(f"N, {law.counts}", number(law.params)), ("D, tokens", number(law.tokens))]
             yield Table("law|", facts, header=False)
             yield ""
         costs = [name for name in self[0].costs if name not in self.columns]
-        heads = [f">{name}" for name in ("rank", *self[0].values, *self.columns, *costs, "off")]
+        heads = [f">{name}" for name in ("rank", *self[0].values, *self.columns, *costs, "error")]
         rows = []
         for rank, one in enumerate(self, 1):
             counts = [getattr(one, name) for name in self.columns] + [one.costs[name] for name in costs]
             texts = [_text(value) for value in (*one.values.values(), *counts)]
             rows.append([str(rank), *texts, one.miss_text, *filter(None, [one.path])])
         yield Table("|".join([*heads, "config"] if self[0].path else heads), rows)
-        if self.order:
-            yield self.order
+        if self.ranking:
+            yield self.ranking
 
     def __repr__(self) -> str:
         return f"<{len(self)} configs, the first: {self[0] if self else 'none'}>"

@@ -18,6 +18,7 @@ from archspec.errors import Problem, SweepError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.stated import assumed_note, check_unquantized
 from archspec.models.model import Model, Source, load
+from archspec.models.report import axis_title
 from archspec.solving.budgets import (
     BUDGET_OPTIONS,
     MEMORY,
@@ -194,18 +195,18 @@ class _Solver:
         listed = [self._solution(one) for one in found if limit is None or one.miss <= limit]
         notes = [*self._notes(found[0], by_shape)]
         if near and not by_shape:
-            notes.append(f"no config is within {float(100 * near):g} % of the budget; these are the nearest")
+            notes.append(f"no config is within {float(100 * near):g}% of the budget; these are the nearest")
         if found[0].miss > FAR:
             notes += diagnosis.obstacles(found[0])
-        order = ""
-        if by_shape and (proportions := ", ".join(self.shape.texts)):
+        ranking = ""
+        if by_shape and (proportions := " and ".join(self.shape.texts)):
             has_target = any(goal.target is not None for goal in goals)
-            within = f"{float(100 * near):g} % of the budget" if has_target else "the budget's bounds"
-            order = f"ranking: configs within {within}, by how close they are to {proportions}"
+            within = f"{float(100 * near):g}% of the budget" if has_target else "the budget's bounds"
+            ranking = f"ranked by closeness to {proportions}, among configs within {within}"
         # the sizes that differ between configs: those with a budget, and all parameters
         sizes = {"params", *(goal.quantity for goal in goals)}
         sizes |= {"active_params" for one in listed if one.active_params != one.params}
-        return Solutions(listed, order, self.plan.optimum, [one for one in BUDGETS if one in sizes], notes)
+        return Solutions(listed, ranking, self.plan.optimum, [one for one in BUDGETS if one in sizes], notes)
 
     def _notes(self, best: Found, by_shape: bool) -> Iterator[str]:
         plan, subject = self.plan, self.subject
@@ -217,8 +218,8 @@ class _Solver:
         if by_shape and not self.asked.config.raw.keys() - {"model_type"}:
             yield _DEFAULTS
         if plan.has(TRAINING, MEMORY):
-            lengths = ", ".join(f"{name} {length:,}" for name, length in plan.lengths.items())
-            yield f"costs are for a call with {lengths}"
+            lengths = ", ".join(f"{axis_title(name)} {length:,}" for name, length in plan.lengths.items())
+            yield f"costs are for a forward pass with {lengths}"
         if plan.flops:
             yield from notes_of(self._model(best).forward(**plan.lengths))
 

@@ -16,6 +16,7 @@ from archspec.errors import SweepError
 from archspec.formats.dtypes import dtype_bytes, element_bytes
 from archspec.language.expression import Expression
 from archspec.models.model import Model
+from archspec.models.report import axis_title
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.swept import SweptDomain
 from archspec.tables.axes import AXES
@@ -73,12 +74,12 @@ class CallCosts(NamedTuple):
         given = {"batch": 1, **self.lengths}
         if len(tokens) == 1 and type(only := next(iter(tokens))) is int:
             given[TOKENS] = only
-        lengths = [f"{name} {given[name]:,}" for name in AXES if given.get(name)]
+        lengths = [f"{axis_title(name)} {given[name]:,}" for name in AXES if given.get(name)]
         note = ""
         if TOKENS not in given:
             lengths.append(f"and as many tokens as a config has positions for, at most {USUAL_TOKENS:,}")
             note = "" if TOKENS in self.names else "; the column tokens shows how many"
-        return f"costs are those of a call with {', '.join(lengths)}{note}"
+        return f"costs are for a forward pass with {', '.join(lengths)}{note}"
 
     def excess_notes(self, rows: Mapping[str, Model]) -> list[str]:
         """Return a note on the row, of some rows by name, whose eager code has the most FLOPs in excess."""
@@ -87,7 +88,7 @@ class CallCosts(NamedTuple):
         found = {name: excess_of(self.call(model.scope, model.architecture)) for name, model in rows.items()}
         name = max(found, key=lambda one: found[one].ratio)
         note = found[name].note
-        return [] if note is None else [f"at {name}, {note}"]
+        return [] if note is None else [f"at {name}: {note}"]
 
 
 def names_in(wanted: Iterable[Expression]) -> frozenset[str]:

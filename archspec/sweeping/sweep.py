@@ -141,7 +141,7 @@ class Sweep(Report):
                 raise SweepError(message, help="--yes (yes=True) searches the others, too")
         more = f"{found - len(taken):,} more rows" if found > len(taken) else ""
         if seen < self.points:
-            more = f"the first {len(taken):,} rows of a grid of {self.points:,} points"
+            more = f"the first {len(taken):,} rows of a sweep over {self.points:,} configs"
         said = self.remarks(seen) if seen else []
         return Head(self.schema.names, taken, more, [*said, *self.notes])
 
@@ -151,10 +151,10 @@ class Sweep(Report):
         is_part = evaluated is not None and 0 < evaluated < self.points
         of, found = f"the first {evaluated:,}" if is_part else f"{self.points:,}", []
         if self.filtered_points:
-            found.append(f"{self.filtered_points:,} of {of} points are excluded by --where")
+            found.append(f"{self.filtered_points:,} of {of} configs are excluded by --where")
         if total := self.engine.refused.total():
             [(reason, _)] = self.engine.refused.most_common(1)
-            found.append(f"{total:,} of {of} points are refused; most common reason: {reason}")
+            found.append(f"{total:,} of {of} configs are invalid; most common reason: {reason}")
         return found
 
     @property

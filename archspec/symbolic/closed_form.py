@@ -19,6 +19,7 @@ from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError
 from archspec.formats.dtypes import dtype_bytes
+from archspec.language.expression import condition_text
 from archspec.reports import assignments
 from archspec.symbolic.builder import SymbolicBuilder, with_cost_rows
 from archspec.symbolic.counts import Loops
@@ -72,7 +73,8 @@ class ClosedForm:
         known = entering | self.pinned
         self.absent = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
         self.assumptions = assignments(self.flags)
-        self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
+        met = (condition_text(text, holds) for text, holds in self.conditions.items())
+        self.assumptions += dict.fromkeys(met)
         if isinstance(call, Step) and not call.loss:
             self.assumptions.append("a step without its loss, which is not validated")
 
@@ -124,15 +126,19 @@ class ClosedForm:
 
         Other fields that are not in the formula may decide which layers differ.
         """
-        counted = exact_count(self.scope, self.architecture, self.quantity, self.call)
-        return tuple(name for name in self.absent if {*self._at_others(name)} <= {counted})
+        return tuple(name for name in self.absent if self._is_unused(name))
 
-    def _at_others(self, name: str) -> Iterator[int]:
+    def _is_unused(self, name: str) -> bool:
+        """Return True if all valid values of a field give the same count, and other values are valid."""
+        counts = dict(self._at_others(name))
+        return len(counts) > 1 and len({*counts.values()}) == 1
+
+    def _at_others(self, name: str) -> Iterator[tuple[Any, int]]:
         for value in other_values(self.scope.get(name)):
             try:
                 scope = Scope(self.scope.spec, {**self.scope.raw, name: value}, self.scope.origin)
                 scope.validate()
-                yield exact_count(scope, self.architecture, self.quantity, self.call)
+                yield value, exact_count(scope, self.architecture, self.quantity, self.call)
             except ArchspecError:
                 continue
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from archspec.language.expression import condition_text
 from archspec.language.values import value_of
 from archspec.symbolic.expressions import Condition, Lookup
 from archspec.symbolic.fields import Relation, sympy_form
@@ -122,6 +123,14 @@ class Loop:
         return (op, sympy_form(self.space, sides[0]), sympy_form(self.space, sides[1])) if op else None
 
 
+_CACHES = {  # conditions over local names of formulas/contractions.yaml, in words
+    ("whole or allocation == 'pages'", True): "a full-length cache",
+    ("whole or allocation == 'pages'", False): "a sliding-window cache",
+    ("cached is None", True): "a full-length cache",
+    ("cached is None", False): "a sliding-window cache",
+}
+
+
 class Guard(NamedTuple):
     """A test of a loop's iterations, by its source text, and its outcome."""
 
@@ -130,4 +139,4 @@ class Guard(NamedTuple):
     loop: Loop
 
     def __str__(self) -> str:
-        return self.text if self.outcome else f"not ({self.text})"
+        return _CACHES.get((self.text, self.outcome)) or condition_text(self.text, self.outcome)

@@ -36,19 +36,19 @@ CALLS = (
 _WITH_PAST = tuple(verb for verb in CALLS if verb not in ("cache", "training"))
 
 AXES: dict[str, Axis] = {
-    "batch": Axis("number of sequences", 1, 1),
+    "batch": Axis("batch size: number of sequences", 1, 1),
     "tokens": Axis(
-        "tokens that the call processes, per sequence", None, 1, "2048, or the model's maximum if smaller"
+        "new tokens per sequence in the forward pass", None, 1, "2048, or the model's maximum if smaller"
     ),
-    "past": Axis("tokens in the KV cache before the call", 0, verbs=_WITH_PAST),
+    "past": Axis("tokens in the KV cache before the forward pass", 0, verbs=_WITH_PAST),
     "encoder_tokens": Axis(
-        "encoder sequence length of an encoder-decoder", usual="required; 512 in formula and sensitivity"
+        "encoder sequence length; required for an encoder-decoder", usual="0 for other models"
     ),
     "new_encoder_tokens": Axis(
-        "encoder tokens that the call processes",
+        "new encoder tokens in the forward pass",
         None,
         0,
-        "all, or 0 after a past",
+        "all, or 0 if past is set",
         verbs=("formula", "sensitivity", "sweep", "forward"),
     ),
 }

@@ -1,4 +1,4 @@
-"""The options of all verbs: each is declared once, with the verbs and Python functions that take it.
+"""The options of all commands: each is declared once, with the commands and Python functions that take it.
 
 An option has one name: `--data-parallel` on the command line is `data_parallel=` in Python. Call axes are
 options, too; they come from :data:`archspec.tables.axes.AXES`.
@@ -13,7 +13,7 @@ from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 LOADED = ("count", "tree", "tensors", "formula", "flops", "cache", "memory", "sensitivity")  # by `load`
 EVERY = (*LOADED, "diff", "table", "sweep", "solve", "list", "verify", "derive", "lint")
 _MODEL = (
-    "a config.json, a directory with one, a hub id, - for a config on stdin, "
+    "a config.json, a directory with one, a Hub id, - for a config on stdin, "
     "or the name of an architecture or model type (its default config)"
 )
 _TEXTS, _FIELDS, _NAMES = "Sequence[str]", "Mapping[str, Any] | None", "Mapping[str, str] | None"
@@ -21,7 +21,7 @@ _SIZE = "str | float | None"
 FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
 GROUPS = ("repetition", "component", "module", "layer", "polynomial")
 ENVIRONMENTS = ("align", "align*", "equation", "equation*")
-_QUANTITIES, _COSTS_OF_A_CALL = ", ".join(QUANTITIES), ", ".join(COSTS)
+_QUANTITIES, _COSTS = ", ".join(QUANTITIES), ", ".join(COSTS)
 
 # fmt: off
 MODELS = (
@@ -32,25 +32,25 @@ MODELS = (
     Option("a", "Source", _MODEL, ("diff",), metavar="A", positional="1"),
     Option("b", "Source", "the second model; with --config, A and B are architectures of that config",
            ("diff",), metavar="B", positional="1"),
-    Option("filter", "str", "show names that contain this text", ("list",), default="", metavar="TEXT",
+    Option("filter", "str", "show only names that contain TEXT", ("list",), default="", metavar="TEXT",
            positional="?"),
     Option("names", "str | Iterable[str]", "the classes or model types to verify", ("verify",), default=(),
            metavar="ARCHITECTURE|MODEL_TYPE", positional="*"),
     Option("name", "str | type", "a class of transformers, a model type, or your own class", ("derive",),
            metavar="CLASS|MODEL_TYPE|MODULE:CLASS", positional="1"),
     Option("files", "Folders | None",
-           "spec files, or directories of them (default: those of --specs, or all shipped specs)", ("lint",),
-           metavar="FILE", positional="*"),
+           "spec files (YAML files that describe a model type), or directories with spec files (default: the "
+           "--specs directory, or all shipped specs)", ("lint",), metavar="FILE", positional="*"),
     Option("config", "Source | None", "the config, if the first argument is an architecture",
            ("sweep", "solve"), metavar="CONFIG", where=COMMAND, positional="?"),
-    Option("config", "Source | None", "the config of which A and B are architectures", ("diff",),
-           metavar="CONFIG"),
+    Option("config", "Source | None", "a config; A and B are then two classes that it can be loaded as",
+           ("diff",), metavar="CONFIG"),
     Option("config", "str | type",
-           "the config class of your class, if its constructor does not annotate it", ("derive",),
+           "the config class of your model, if the constructor has no type annotation for it", ("derive",),
            default="", metavar="MODULE:CLASS"),
-    Option("architecture", "str | None", "the class to count, e.g. BertForMaskedLM", (*LOADED, "diff"),
+    Option("architecture", "str | None", "the model class, e.g. BertForMaskedLM", (*LOADED, "diff"),
            metavar="CLASS", default_help="the config's architecture"),
-    Option("architecture", "str | None", "the class to count, if the first argument is a config",
+    Option("architecture", "str | None", "the model class, if the first argument is a config",
            ("sweep", "solve"), metavar="CLASS"),
     Option("set", _FIELDS, "override config fields, e.g. text_config.num_hidden_layers=2,vocab_size=32000",
            (*LOADED, "diff"), metavar="FIELD=VALUE,..."),
@@ -63,61 +63,68 @@ MODELS = (
     Option("specs", "Specs",
            "a directory with your own specs, searched before ARCHSPEC_PATH and the shipped specs",
            (*LOADED, "diff", "table", "sweep", "solve", "list"), default=(),
-           metavar="FOLDER"),
+           metavar="DIR"),
     Option("specs", "Folder | Sequence[Folder]",
            "a directory with your own specs, searched before ARCHSPEC_PATH and the shipped specs",
-           ("verify", "lint"), default=(), metavar="FOLDER"),
+           ("verify", "lint"), default=(), metavar="DIR"),
 )
 OPTIONS = (
     *MODELS,
-    Option("dtype", "str | None", "dtype of the bytes",
+    Option("dtype", "str | None", "dtype for byte counts",
            ("count", "cache", "memory", "table", "sweep", "solve"), metavar="DTYPE", choices="dtypes",
            default_help="the config's dtype, else float32"),
-    Option("dtype", "str | None", "report bytes at this dtype instead of parameters",
+    Option("dtype", "str | None", "report bytes in this dtype instead of a parameter count",
            ("formula", "sensitivity"), metavar="DTYPE", choices="dtypes"),
     Option("depth", "int | None", "show all modules down to level N", ("count",), metavar="N",
-           default_help="the modules that show where the parameters are"),
+           default_help="only the largest modules"),
     Option("depth", "int | None", "show N levels of modules", ("tree",), metavar="N", default_help="all"),
-    Option("depth", "int | None", "merge modules below level N", ("diff",), metavar="N"),
+    Option("depth", "int | None", "show modules only down to level N", ("diff",), metavar="N"),
     Option("depth", "int | None", "number of levels for --by module (default: 1)", ("formula",), metavar="N",
            excludes=("collect", "piecewise"), where=COMMAND),
-    Option("quantity", "str", f"{_QUANTITIES}, or a cost of a call: {_COSTS_OF_A_CALL}",
+    Option("quantity", "str",
+           f"{_QUANTITIES}, or a cost of a forward pass: {_COSTS}; active_params_without_lookup excludes "
+           "lookup-only embedding tables, masked_flops excludes masked attention scores",
            ("formula", "sensitivity"), default="params", metavar="NAME", choices="quantities"),
     Option("assume", _TEXTS,
-           "replace a field, e.g. intermediate_size=4*hidden_size; several are replaced at once",
+           "replace a field by an expression, e.g. intermediate_size=4*hidden_size; repeat it for others",
            ("formula", "sensitivity"), default=(), metavar="FIELD=EXPRESSION"),
-    Option("format", "str", "output format; sql is DuckDB's dialect, spark is Spark's", ("formula",),
-           default="unicode", metavar="FORMAT", choices=FORMATS, excludes=("json", "table"), where=COMMAND),
-    Option("by", "str", "group the terms", ("formula",), default="repetition", choices=GROUPS,
-           excludes=("collect", "piecewise"), where=COMMAND),
+    Option("format", "str",
+           "output format: text (d^2), unicode (d²), latex, mathml, markdown, python, c, sql (DuckDB), spark "
+           "(Spark SQL)", ("formula",), default="unicode", metavar="FORMAT", choices=FORMATS,
+           excludes=("json", "table"), where=COMMAND),
+    Option("by", "str", "group the terms by repeated layers (repetition), by component such as attention or "
+           "embeddings, by module, by list of layers (layer), or not at all (polynomial)", ("formula",),
+           default="repetition", choices=GROUPS, excludes=("collect", "piecewise"), where=COMMAND),
     Option("collect", "str | None", "collect powers of a field", ("formula",), metavar="FIELD",
            excludes=("table", "piecewise"), where=COMMAND),
     Option("leading", "str | None",
-           "keep only dominant terms as width, depth, experts, vocabulary (or FIELDS) grow", ("formula",),
-           metavar="FIELDS", excludes=("piecewise", "table"), where=COMMAND, bare=""),
-    Option("table", "str | None", "print a table of the parts: formula, value, share", ("formula",),
+           "keep only the terms that dominate as FIELDS grow (default: the fields for width, depth, experts "
+           "and vocabulary)", ("formula",), metavar="FIELDS", excludes=("piecewise", "table"), where=COMMAND,
+           bare=""),
+    Option("table", "str | None", "print a table with formula, value and share of each part", ("formula",),
            choices=("latex", "markdown"), excludes=("json", "piecewise"), where=COMMAND),
     Option("env", "str | None", "LaTeX environment", ("formula",), choices=ENVIRONMENTS, where=COMMAND),
     Option("width", "float | None",
-           "LaTeX line width in digits: 48 for one of two columns, 69 for an article (default)",
+           "LaTeX line width in digits: 48 for a two-column layout, 69 for one column (default)",
            ("formula",), metavar="N", where=COMMAND),
     Option("standalone", "bool", "print a complete LaTeX document with symbols and assumptions",
            ("formula",), default=False, where=COMMAND),
-    Option("piecewise", "bool", "print one case per combination of the boolean fields that matter",
+    Option("piecewise", "bool", "print one case per combination of the boolean fields that affect the result",
            ("formula",), default=False, where=COMMAND),
-    Option("notation", "str | None", "a file with your own symbols, in the format of formulas/notation.yaml",
+    Option("notation", "str | None",
+           "a YAML file with your own symbols, in the format of archspec's formulas/notation.yaml",
            ("formula",), metavar="FILE", where=COMMAND),
     Option("symbol", _NAMES, "use your own symbol for a field, e.g. hidden_size=h", ("formula",),
            metavar="FIELD=LATEX", where=COMMAND),
-    Option("weights", "str | None", "weight format, or a dtype", ("cache", "memory"), metavar="FORMAT",
-           choices="formats", default_help="the config's"),
+    Option("weights", "str | None", "format of the weights, quantized or a dtype", ("cache", "memory"),
+           metavar="FORMAT", choices="formats", default_help="the config's"),
     Option("budget", "str | int | None",
-           "report the context and batch that fit this memory after the weights, e.g. 80GiB", ("cache",),
-           metavar="BYTES"),
+           "report the context length and batch size that fit in this memory after the weights, e.g. 80GiB "
+           "or 80GB; temporary memory is not included", ("cache",), metavar="BYTES"),
     Option("last", "bool", "compute logits for the last position only, as generate() does", ("memory",),
            default=False),
     Option("train", "bool",
-           "report training memory: weights, gradients, optimizer state, activations (bfloat16)",
+           "report training memory in bfloat16: weights, gradients, optimizer state, activations",
            ("memory",), default=False, where=COMMAND),
     Option("dtype", "str", "dtype of weights and activations", ("training",), default="bfloat16",
            where=PYTHON),
@@ -135,27 +142,28 @@ OPTIONS = (
            needs=("train",)),
     Option("pipeline_parallel", "int", "pipeline-parallel degree", ("training",), default=1, metavar="RANKS",
            needs=("train",)),
-    Option("expert_parallel", "int", "expert-parallel degree, within data × tensor ranks", ("training",),
-           default=1, metavar="RANKS", needs=("train",)),
+    Option("expert_parallel", "int", "expert-parallel degree; must divide data-parallel × tensor-parallel",
+           ("training",), default=1, metavar="RANKS", needs=("train",)),
     Option("columns", "str | Sequence[str] | None",
            f"comma-separated: model, architecture, {_QUANTITIES}, bytes, flops, flops_per_token, "
-           "cache_bytes, cache_bytes_per_token, config fields, their usual symbols (d, L, h), or "
-           "words for them (width, layers)", ("table",), metavar="A,B,...",
+           "cache_bytes, cache_bytes_per_token, config fields, or their symbols (d, L, h) or names (width, "
+           "layers)", ("table",), metavar="A,B,...",
            default_help="model,params,active,L,d,h,d_ff,V"),
     Option("format", "str", "output format", ("table",), default="text",
            choices=("text", "latex", "markdown"), excludes=("json",), where=COMMAND),
     Option("format", "str", "output format", ("diff",), default="text", choices=("text", "markdown"),
            excludes=("json",), where=COMMAND),
     Option("columns", "Columns",
-           f"comma-separated: {_QUANTITIES}, bytes, a cost of a call ({', '.join(COST_COLUMNS)}), a "
-           "field, an expression over these, or name=expression", ("sweep",), default=("params",),
+           f"comma-separated: {_QUANTITIES}, bytes, a cost of a forward pass ({', '.join(COST_COLUMNS)}), a "
+           "config field, an expression over these, or name=expression", ("sweep",), default=("params",),
            metavar="A,B,...", choices="columns"),
-    Option("tie", _NAMES, "make a field follow others: intermediate_size=4*hidden_size", ("sweep", "solve"),
-           metavar="FIELD=EXPRESSION"),
-    Option("where", "Sequence[str] | str", 'keep only points that meet a condition: "params < 7e9"',
+    Option("tie", _NAMES, "compute a field from others, e.g. intermediate_size=4*hidden_size",
+           ("sweep", "solve"), metavar="FIELD=EXPRESSION"),
+    Option("where", "Sequence[str] | str", 'keep only configs that meet a condition, e.g. "params < 7e9"',
            ("sweep", "solve"), default=(), metavar="CONDITION"),
-    Option("wide", "bool", "write integers as 38-digit decimals, with --out FILE.parquet or FILE.arrow",
-           ("sweep",), default=False),
+    Option("wide", "bool",
+           "write integers as decimal(38), for counts over 64 bits; requires --out FILE.parquet or "
+           "FILE.arrow", ("sweep",), default=False),
     Option("out", "str | None", "write all rows to a .csv, .parquet, .jsonl or .arrow file", ("sweep",),
            metavar="FILE", excludes=("json", "rows"), where=COMMAND),
     Option("plot", "str | None", "draw the sweep as a .png, .svg, .pdf or .html file", ("sweep",),
@@ -165,82 +173,84 @@ OPTIONS = (
     Option("overwrite", "bool", "replace existing files", ("derive",), default=False),
     Option("csv_safe", "bool", "write ' before text cells that start with =, +, - or @, with --out FILE.csv",
            ("sweep",), default=False, where=COMMAND),
-    Option("kind", "str", "kind of plot", ("sweep",), default="auto",
+    Option("kind", "str", "kind of plot; pareto keeps the configs that no other one beats in both columns",
+           ("sweep",), default="auto",
            choices=("auto", "lines", "contour", "pareto"), needs=("plot",), where=COMMAND),
     Option("log", "str", "logarithmic axes of the plot: x, y or xy", ("sweep",), default="", metavar="AXES",
            needs=("plot",), where=COMMAND),
-    Option("overlay", "Sequence[Source]", "draw another model in the same plot", ("sweep",), default=(),
+    Option("overlay", "Sequence[Source]", "add another model to the plot", ("sweep",), default=(),
            metavar="ARCH|CONFIG", needs=("plot",), where=COMMAND),
     Option("sql", "str | None", "print a SQL query", ("sweep",), metavar="DIALECT",
            choices=("duckdb", "spark"), excludes=("out", "plot", "json", "rows", "yes"), where=COMMAND,
            bare="duckdb"),
     Option("table", "str | None", "read the swept fields from this table, one column each", ("sweep",),
            metavar="NAME", needs=("sql",), where=COMMAND),
-    Option("yes", "bool", "allow over 100,000,000 points, or more bytes than the free disk space",
+    Option("yes", "bool", "allow more than 100,000,000 configs, or output larger than the free disk space",
            ("sweep",), default=False, where=COMMAND),
     Option("rows", "int", "number of rows to print", ("sweep",), default=40, metavar="N", excludes=("json",),
            where=COMMAND),
     *(Option(name, _SIZE, one.budget, ("solve",), metavar="N")
       for name, one in QUANTITIES.items() if one.budget),
-    Option("bytes", _SIZE, "limit on the bytes of the weights: 16GiB", ("solve",), metavar="N"),
-    Option("flops", _SIZE, "target training FLOPs on --tokens tokens: 1e22", ("solve",), metavar="F"),
-    Option("tokens", _SIZE, "training tokens of --flops: 2e11", ("solve",), metavar="T"),
-    Option("memory", _SIZE, "limit on the memory of weights and KV cache: 80GiB", ("solve",),
+    Option("bytes", _SIZE, "limit on the bytes of the weights, e.g. 16GiB", ("solve",), metavar="N"),
+    Option("flops", _SIZE, "target training FLOPs on --tokens tokens, e.g. 1e22", ("solve",), metavar="F"),
+    Option("tokens", _SIZE, "number of training tokens for --flops, e.g. 2e11", ("solve",), metavar="T"),
+    Option("memory", _SIZE, "limit on the memory of weights and KV cache, e.g. 80GiB", ("solve",),
            metavar="BYTES"),
-    Option("compute", _SIZE, "target the size that --law predicts for this compute: 1e21", ("solve",),
-           metavar="C"),
+    Option("compute", _SIZE,
+           "training compute in FLOPs, e.g. 1e21; target the model size that --law predicts for it",
+           ("solve",), metavar="C"),
     Option("law", "str | None", "scaling law for --compute", ("solve",), metavar="NAME", choices="laws",
            default_help="chinchilla"),
     Option("sequence", "int | None", "sequence length for --flops or --memory", ("solve",), metavar="N",
            default_help="2048, or the model's maximum if smaller"),
-    Option("batch", "int", "number of sequences in the KV cache of --memory", ("solve",), default=1,
+    Option("batch", "int", "batch size for --memory", ("solve",), default=1,
            metavar="B", needs=("memory",)),
-    Option("free", "str | Sequence[str]", "fields to choose", ("solve",), default=(), metavar="FIELD,...",
-           default_help="width, depth and feed-forward width; heads follow"),
+    Option("free", "str | Sequence[str]", "fields to vary", ("solve",), default=(), metavar="FIELD,...",
+           default_help="width, depth and feed-forward width; the number of heads is derived from the width"),
     Option("multiple", "Mapping[str, int] | None", "restrict a free field to multiples of N", ("solve",),
            metavar="FIELD=N"),
-    Option("ratio", _FIELDS, "keep a ratio in a range: hidden_size/num_hidden_layers=100..140", ("solve",),
-           metavar="A/B=LOW..HIGH"),
+    Option("ratio", _FIELDS, "keep a ratio in a range, e.g. hidden_size/num_hidden_layers=100..140",
+           ("solve",), metavar="A/B=LOW..HIGH"),
     Option("tolerance", "float | None",
-           "within this miss of the budget, prefer the config's proportions; 0 prefers the nearest " "size",
+           "rank configs within this percentage of the budget by their proportions; 0 ranks by size alone",
            ("solve",), metavar="PERCENT", default_help="1"),
-    Option("within", "float | None", "show only configs that miss the budget by at most this", ("solve",),
+    Option("within", "float | None", "show only configs within this percentage of the budget", ("solve",),
            metavar="PERCENT"),
     Option("top", "int", "number of configs", ("solve",), default=10, metavar="N"),
-    Option("out", "str | None", "write each config to FOLDER/1/config.json, FOLDER/2/config.json, ...",
-           ("solve",), metavar="FOLDER", where=COMMAND),
-    Option("all", "bool", "verify everything that is supported", ("verify",), default=False),
+    Option("out", "str | None", "write each config to DIR/1/config.json, DIR/2/config.json, ...",
+           ("solve",), metavar="DIR", where=COMMAND),
+    Option("all", "bool", "verify every supported class", ("verify",), default=False),
     Option("changed", "str | None",
-           "verify specs that differ from a commit, and those that use them; with another version of"
-           " transformers installed and no commit, what that release adds, removes and changes", ("verify",),
-           metavar="COMMIT", bare="release"),
+           "verify the specs changed since COMMIT and those that use them; without COMMIT, if another "
+           "transformers version is installed, report what that version adds, removes and changes",
+           ("verify",), metavar="COMMIT", bare="release"),
     Option("samples", "int",
-           "number of random configs after the default one; 10 or more also cover each branch", ("verify",),
-           default=20, metavar="N"),
+           "number of random configs, in addition to the default one; with 10 or more, every branch of the "
+           "spec is covered", ("verify",), default=20, metavar="N"),
     Option("samples", "int",
            "number of random configs to verify the draft with; 0 verifies the default config only",
            ("derive",), default=10, metavar="N"),
     Option("seed", "int", "seed of the random configs", ("verify", "derive"), default=0, metavar="S"),
-    Option("output", "str", "with --changed and another transformers: directory for drafts of new classes",
+    Option("output", "str", "directory for drafts of the classes that another transformers version adds",
            ("verify",), default="drafts", metavar="DIR", needs=("changed",), where=COMMAND),
     Option("jobs", "int", "number of processes (default: one per core)", ("verify",), default=0, metavar="J",
            where=COMMAND),
     Option("jobs", "int", "number of processes; 0 for one per core", ("verify",), default=1, where=PYTHON),
-    Option("coverage", "bool", "verify what has changed and update docs/coverage.md", ("verify",),
+    Option("coverage", "bool", "verify changed specs and update docs/coverage.md", ("verify",),
            default=False, excludes=("changed",), where=COMMAND),
-    Option("check", "bool", "with --coverage or --costs: write nothing, and fail if the record is stale",
-           ("verify",), default=False, where=COMMAND,
-           excludes=("samples", "seed", "jobs", "all", "changed", "formulas")),
-    Option("costs", "bool", "verify FLOPs by module and KV caches instead of tensors", ("verify",),
+    Option("check", "bool", "with --coverage or --costs: write nothing, and fail if a record is out of date",
+           ("verify",), default=False,
+           excludes=("samples", "seed", "jobs", "all", "changed", "formulas"), where=COMMAND),
+    Option("costs", "bool", "verify KV caches, and FLOPs by module, instead of tensors", ("verify",),
            default=False, where=COMMAND),
     Option("formulas", "bool", "verify the closed forms of costs", ("verify",), default=False,
            needs=("costs",), excludes=("samples", "seed", "jobs", "coverage"), where=COMMAND),
-    Option("kwargs", _FIELDS, "keyword arguments of a class that takes no config, e.g. dim=192,depth=6",
+    Option("kwargs", _FIELDS, "constructor arguments, for a class without a config, e.g. dim=192,depth=6",
            ("derive",), metavar="NAME=VALUE,..."),
     Option("output", "str | None", "write <model_type>.yaml and the specs of its parts to this directory",
            ("derive",), metavar="DIR"),
-    Option("no_verify", "bool", "draft only", ("derive",), default=False, excludes=("samples", "seed"),
-           where=COMMAND),
+    Option("no_verify", "bool", "write the draft without verifying it", ("derive",), default=False,
+           excludes=("samples", "seed"), where=COMMAND),
     Option("schema", "bool", "print the JSON Schema of spec files, for editors", ("lint",), default=False,
            excludes=("specs", "json"), where=COMMAND),
     Option("json", "bool", "print JSON", EVERY, default=False, where=COMMAND),
@@ -251,14 +261,23 @@ OPTIONS = (
 # fmt: on
 
 
+_ENCODER = "encoder sequence length of an encoder-decoder", "512, or the model's maximum if smaller"
+_OTHER_AXES = {  # the help and the default of axes that mean something else to a command
+    ("diff", "tokens"): ("also compare FLOPs and KV cache of a forward pass with this many tokens", ""),
+    ("formula", "encoder_tokens"): _ENCODER,
+    ("sensitivity", "encoder_tokens"): _ENCODER,
+}
+
+
 def _axis_option(name: str, axis: Axis, verb: str) -> Option:
     """Return the option of one axis; comparisons and closed forms leave it open unless it is given."""
     is_open = verb in ("formula", "sensitivity", "diff", "table", "sweep")
     default = None if is_open else axis.default
     usual = axis.usual or ("" if axis.default is None else str(axis.default))
+    help_, usual = _OTHER_AXES.get((verb, name), (axis.help, usual))
     needs = ("tokens",) if verb == "diff" and name != "tokens" else ()
     number = "int | None" if default is None else "int"
-    return Option(name, number, axis.help, (verb,), default, "N", default_help=usual, needs=needs)
+    return Option(name, number, help_, (verb,), default, "N", default_help=usual, needs=needs)
 
 
 def options_of(verb: str) -> list[Option]:

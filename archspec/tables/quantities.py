@@ -1,7 +1,7 @@
 """Everything that archspec counts: each quantity, its unit, and what a tensor or a module adds to it.
 
 Counts, closed forms, sweeps, budgets, tables, JSON Schemas and help texts read :data:`QUANTITIES`; a new
-quantity is one entry here. Bytes are not a quantity: they are `params` at a dtype.
+quantity is one entry here. Bytes are not a quantity: they are `params` in a dtype.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Quantity(NamedTuple):
 QUANTITIES: dict[str, Quantity] = {
     "params": Quantity(
         "params",
-        "unique parameters; tied ones count once",
+        "unique parameters; tied weights count once",
         budget="target parameter count (7e9, 1.3B), or a range (6e9..7e9)",
     ),
     "trainable_params": Quantity(
@@ -84,14 +84,14 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "active_params_without_lookup": Quantity(
         "active without lookup",
-        "active parameters without lookup-only embedding tables, as model cards count them; a table tied to "
-        "the output embeddings counts",
+        "active parameters excluding lookup-only embedding tables, as on model cards; a table tied to the "
+        "output embeddings is included",
         lambda tensor: tensor.embedding != "table",
         active=True,
     ),
     "embedding_params": Quantity(
         "embedding",
-        "the tables of every nn.Embedding and the weight of get_output_embeddings(); tied ones count once",
+        "the tables of every nn.Embedding and the weight of get_output_embeddings(); tied weights count once",
         lambda tensor: tensor.embedding != "",
     ),
     "non_embedding_params": Quantity(
@@ -108,18 +108,18 @@ QUANTITIES: dict[str, Quantity] = {
     ),
 }
 
-COSTS: dict[str, Quantity] = {  # of a call: they also depend on its axes
+COSTS: dict[str, Quantity] = {  # of a forward pass: they also depend on its axes
     "flops": Quantity(
         "FLOPs",
-        "FLOPs of one call: 2 per multiply-add of transformers' eager code",
+        "FLOPs of one forward pass: 2 per multiply-add of transformers' eager code",
         kind="flops",
         active=True,
         node_terms=lambda node: [(cost.name, (cost.flops,)) for cost in node.costs],
         latex="F",
     ),
     "masked_flops": Quantity(
-        "masked FLOPs",
-        "FLOPs without the attention scores that the causal mask and the window remove",
+        "FLOPs without masked scores",
+        "FLOPs excluding attention scores hidden by the causal or sliding-window mask",
         kind="masked_flops",
         active=True,
         node_terms=lambda node: [(cost.name, (cost.masked,)) for cost in node.costs],
@@ -127,7 +127,7 @@ COSTS: dict[str, Quantity] = {  # of a call: they also depend on its axes
     ),
     "training_flops": Quantity(
         "training FLOPs",
-        "FLOPs of a call and of its gradients",
+        "FLOPs of a forward and backward pass",
         kind="training_flops",
         active=True,
         node_terms=lambda node: [(cost.name, (cost.flops + cost.backward,)) for cost in node.costs],
@@ -135,20 +135,26 @@ COSTS: dict[str, Quantity] = {  # of a call: they also depend on its axes
     ),
     "activation_bytes": Quantity(
         "activations",
-        "bytes that autograd keeps for the backward pass of a training step",
+        "bytes that autograd saves for the backward pass of a training step",
         kind="activation",
         node_terms=lambda node: [(saved.name, (saved.nbytes,)) for saved in node.saves],
         latex=r"M_{\mathrm{activations}}",
     ),
     "cache_elements": Quantity(
         "KV cache",
-        "elements of the KV cache after the call",
+        "elements of the KV cache after the forward pass",
         kind="cache",
         node_terms=lambda node: [
             (kept.name, (kept.times, *kept.shape)) for kept in node.cache or () if kept.allocation == "exact"
         ],
         latex=r"N_{\mathrm{cache}}",
     ),
+}
+ALLOCATION_TITLES = {"exact": "DynamicCache", "static": "StaticCache", "pages": "16-token pages"}
+ALLOCATION_HELP = {  # of the KV cache
+    "exact": "transformers' DynamicCache, which grows with each token",
+    "static": "transformers' StaticCache, allocated in advance; absent if it is not validated for the class",
+    "pages": "a paged cache with blocks of 16 tokens in all layers",
 }
 COST_COLUMNS = ("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes")  # of a sweep
 FORMULAS = {**QUANTITIES, **COSTS}  # quantities with a closed form

@@ -1,15 +1,18 @@
-"""The verbs of the command line, and the Python functions that they call."""
+"""The commands of the command line, and the Python functions that they call."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from archspec.tables.quantities import ALLOCATION_HELP, ALLOCATION_TITLES, FORMULAS
 from archspec.typing_light import NamedTuple
 
 
 class Verb(NamedTuple):
-    """One verb: its help, the function behind it, and command lines that do something useful.
+    """One command: its help, the function behind it, and command lines that do something useful.
 
     ``method`` is a method of :class:`archspec.Model`, ``function`` a public function of archspec; ``also`` is
-    another method whose options the verb takes.
+    another method whose options the command takes. ``terms`` explain labels of its output.
     """
 
     help: str
@@ -17,20 +20,28 @@ class Verb(NamedTuple):
     method: str = ""
     function: str = ""
     also: str = ""
+    terms: Mapping[str, str] = {}
 
+
+def _terms(*names: str) -> dict[str, str]:
+    return {FORMULAS[name].title: FORMULAS[name].help for name in names}
+
+
+_CACHES = {f"{title} ({name} in JSON)": ALLOCATION_HELP[name] for name, title in ALLOCATION_TITLES.items()}
 
 VERBS: dict[str, Verb] = {
     "count": Verb(
-        "exact parameter counts of a config, by kind and by module",
+        "exact parameter counts of a model, by kind and by module",
         (
             "count config.json",
             "count LlamaForCausalLM --set num_hidden_layers=40,hidden_size=5120",
             "count bert --architecture BertForMaskedLM --json",
         ),
         method="counts",
+        terms=_terms("active_params", "active_params_without_lookup", "embedding_params"),
     ),
     "tree": Verb(
-        "the module tree, as print(model) shows it, with counts and shares",
+        "the module tree, as in print(model), with parameter counts and shares",
         ("tree config.json", "tree gemma3 --depth 2"),
         method="tree",
     ),
@@ -40,7 +51,7 @@ VERBS: dict[str, Verb] = {
         method="tensors",
     ),
     "formula": Verb(
-        "the closed form of a count or a cost, in the config's fields",
+        "closed-form formula of a parameter count or cost, in terms of config fields",
         (
             "formula config.json",
             "formula LlamaForCausalLM --assume intermediate_size=4*hidden_size --format latex",
@@ -50,14 +61,16 @@ VERBS: dict[str, Verb] = {
         method="quantity",
     ),
     "flops": Verb(
-        "FLOPs of one call, by module",
+        "FLOPs of one forward pass, by module",
         ("flops config.json --tokens 512", "flops LlamaForCausalLM --batch 8 --tokens 1 --past 2047"),
         method="flops",
+        terms=_terms("flops", "masked_flops"),
     ),
     "cache": Verb(
-        "KV cache of a call, and the context and batch that fit a memory budget",
+        "KV cache size, and the context length and batch size that fit a memory budget",
         ("cache LlamaForCausalLM --tokens 32768", "cache LlamaForCausalLM --budget 80GiB --dtype bf16"),
         method="cache",
+        terms=_CACHES,
     ),
     "memory": Verb(
         "inference memory: weights, KV cache, temporary memory; with --train, training memory",
@@ -68,14 +81,15 @@ VERBS: dict[str, Verb] = {
         ),
         method="memory",
         also="training",
+        terms=_CACHES,
     ),
     "sensitivity": Verb(
-        "derivatives and elasticities of a count with respect to each field",
+        "how a count or a cost changes with each config field: derivatives and elasticities",
         ("sensitivity config.json", "sensitivity LlamaForCausalLM --quantity non_embedding_params"),
         method="sensitivity",
     ),
     "diff": Verb(
-        "differences between two architectures or configs, in numbers and closed forms",
+        "differences between two architectures or configs, as numbers and closed-form formulas",
         (
             "diff BertModel BertForMaskedLM",
             "diff LlamaForCausalLM LlamaForCausalLM --set-b num_key_value_heads=8",
@@ -111,7 +125,7 @@ VERBS: dict[str, Verb] = {
     ),
     "list": Verb("the supported model types and architectures", ("list", "list llama"), function="catalog"),
     "verify": Verb(
-        "validate specs against transformers, tensor by tensor, at random configs",
+        "validate specs against transformers, tensor by tensor, for random configs",
         ("verify bert --samples 20", "verify BertModel --costs --samples 2"),
         function="verify",
     ),

@@ -103,7 +103,7 @@ def _reduce_parts(parts: list[Part], most: int) -> list[Part]:
 
 def _combine(parts: list[Part]) -> Part:
     names = ", ".join(part.name for part in parts)
-    label = names if len(names) <= _MAX_NAMES else f"{len(parts)} others"
+    label = names if len(names) <= _MAX_NAMES else f"{len(parts)} more modules"
     return Part(label, [], 1, sum(part.params for part in parts), None, False, [])
 
 

@@ -1,4 +1,4 @@
-"""Tied tensors in groups, and the count with them counted again."""
+"""Tied tensors in groups, and the count with them counted separately."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def tied_groups(tensors: list[Tensor]) -> list[TiedGroup]:
 
 
 def tie_notes(tensors: list[Tensor], params: int) -> list[str]:
-    """Return a sentence for each group of tied tensors, with the count if it is counted again.
+    """Return a sentence for each group of tied tensors, with the total if it is counted separately.
 
     >>> import archspec
     >>> m = archspec.load("GPT2LMHeadModel")
     >>> tie_notes(m.tensors(), m.params)
-    ['lm_head.weight is tied to transformer.wte.weight; counting it again gives 163,037,184']
+    ['lm_head.weight is tied to transformer.wte.weight; counted separately, the total is 163,037,184']
     """
     groups, notes = tied_groups(tensors), []
     for names, source, numel in groups:
         again = f"{params + numel:,}"
         if len(names) == 1:
-            notes.append(f"{names[0]} is tied to {source}; counting it again gives {again}")
+            notes.append(f"{names[0]} is tied to {source}; counted separately, the total is {again}")
         else:
             many = f"{len(names)} tensors, {fold_layers(names[0])}, are tied to {fold_layers(source)}"
-            notes.append(f"{many}; counting them again gives {again}")
+            notes.append(f"{many}; counted separately, the total is {again}")
     if len(groups) > 1:
         whole = params + sum(group.numel for group in groups)
-        notes.append(f"counting every tied tensor again gives {whole:,}")
+        notes.append(f"with every tied tensor counted separately, the total is {whole:,}")
     return notes
 
 

@@ -27,12 +27,12 @@ def verification(own: tuple[str, ...] = ()) -> Verification:
 def test_a_difference_is_laid_on_its_line() -> None:
     found = verification()
     lines = str(found).splitlines()
-    assert lines[0] == "own/net.yaml:9: shape: another shape (NetModel)"
-    assert lines[1:3] == ["    a.weight: transformers (8, 8), the spec (8, 7)", '    at {"d": 8}']
+    assert lines[0] == "own/net.yaml:9: shape: shapes differ (NetModel)"
+    assert lines[1:3] == ["    a.weight: transformers: (8, 8); the spec: (8, 7)", '    for {"d": 8}']
     assert lines[3] == "0 exact, 1 wrong: 3 configs compared, tensor by tensor"
     assert (found.count("wrong"), found.results[0].seconds) == (1, 1.5)
-    assert "the code (8, 8), the spec" in str(verification(own=("NetModel",)))
-    assert "another shape" in found._repr_html_()
+    assert "your code: (8, 8); the spec" in str(verification(own=("NetModel",)))
+    assert "shapes differ" in found._repr_html_()
 
 
 def test_a_draft_keeps_its_lines_in_a_notebook() -> None:

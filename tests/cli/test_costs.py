@@ -22,7 +22,10 @@ def test_allocations_of_the_cache(cli: Command) -> None:
     assert found["cache_bytes"]["pages"] == 73_728 * 4096
     assert found["cache_bytes"]["exact"] < found["cache_bytes"]["static"] < found["cache_bytes"]["pages"]
     lines = cli("cache Mamba2Model --dtype bf16").out.splitlines()
-    assert [line.split()[-1] for line in lines if "state" in line or "conv" in line] == ["bf16", "float32"]
+    assert [line.split()[-1] for line in lines if "state" in line or "conv" in line] == [
+        "bfloat16",
+        "float32",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,14 +58,14 @@ def test_a_cache_that_does_not_grow_fits_any_number_of_tokens(
 
 def test_memory_adds_up(cli: Command) -> None:
     found = cli("memory GptOssForCausalLM --tokens 4096 --dtype bf16 --json").json
-    output = {"needed_by": "lm_head", "bytes": 2 * 4096 * 201_088, "exact": False}
-    assert found["working_set"] == dict.fromkeys(found["cache_bytes"], output)
+    output = {"needed_by": "lm_head", "bytes": 2 * 4096 * 201_088, "validated": False}
+    assert found["temporary_memory"] == dict.fromkeys(found["cache_bytes"], output)
     assert found["cache_bytes"]["pages"] == 73_728 * 4096
     for allocation, total in found["total_bytes"].items():
         assert total == found["weights_bytes"] + found["cache_bytes"][allocation] + output["bytes"]
     last = cli("memory GptOssForCausalLM --tokens 4096 --dtype bf16 --last --json").json
-    needed = {"needed_by": "model.layers.0.self_attn.q_proj", "bytes": 2 * 4096 * 4096, "exact": False}
-    assert last["working_set"]["exact"] == needed
+    needed = {"needed_by": "model.layers.0.self_attn.q_proj", "bytes": 2 * 4096 * 4096, "validated": False}
+    assert last["temporary_memory"]["exact"] == needed
 
 
 def test_temporary_memory_of_a_validated_class(cli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,16 +74,16 @@ def test_temporary_memory_of_a_validated_class(cli: Command, monkeypatch: pytest
     command = "memory LlamaForCausalLM --tokens 1000 --dtype bf16"
     text = cli(command).out
     for line in (
-        "temporary memory         99,336,000      >= 64,000,000      >= 64,000,000",
-        "cache exact: the peak is in mlp",
-        "cache static: lower bound (not validated): the output of lm_head",
-        "total                14,100,455,232  >= 14,065,119,232",
+        "peak temporary memory      99,336,000      >= 64,000,000      >= 64,000,000",
+        "DynamicCache: temporary memory peaks in mlp",
+        "StaticCache: temporary memory is at least the output of lm_head (not validated)",
+        "total                  14,100,455,232  >= 14,065,119,232",
     ):
         assert line in text
     for other in ("--dtype float32", "--weights nf4"):
-        assert not cli(f"{command} {other} --json").json["working_set"]["exact"]["exact"]
+        assert not cli(f"{command} {other} --json").json["temporary_memory"]["exact"]["validated"]
     validated = ("static",)
-    assert "the peak is in" not in cli(command).out
+    assert "temporary memory peaks in" not in cli(command).out
 
 
 def test_formats_and_columns_of_memory(cli: Command) -> None:
@@ -98,8 +101,8 @@ def test_a_training_step(cli: Command) -> None:
     command = "memory BertForMaskedLM --train --data-parallel 4 --zero 3 --tokens 64"
     found = cli(f"{command} --json").json
     parts = found["parts"][:5]
-    names = ["weights", "gradients", "copy of the weights", "momentum", "variance"]
-    assert [(part["name"], part["shared_by"]) for part in parts] == [(name, 4) for name in names]
+    names = ["weights", "gradients", "master weights", "momentum", "variance"]
+    assert [(part["name"], part["sharded_across"]) for part in parts] == [(name, 4) for name in names]
     assert found["total_bytes"] == sum(part["bytes"] for part in found["parts"])
     assert "inputs and buffers" in found["excluded"] and found["loss_bytes"] > 4 * 64
     text = cli(command).out

@@ -42,7 +42,7 @@ def test_ties_are_noted(cli: Command, config: str) -> None:
         ("GPT2LMHeadModel", "lm_head.weight is tied to transformer.wte.weight"),
     ):
         again = "132,955,194" if model == config else "163,037,184"
-        assert f"note: {tie}; counting it again gives {again}\n" in cli("count", model).out
+        assert f"note: {tie}; counted separately, the total is {again}\n" in cli("count", model).out
 
 
 def test_architecture_and_settings(cli: Command, config: str) -> None:
@@ -97,7 +97,7 @@ def test_a_numbered_module_has_its_class(cli: Command) -> None:
 
 def test_tree_reads_like_print_model(cli: Command) -> None:
     lines = cli("tree BertModel").out.splitlines()
-    assert lines[0].split() == ["module", "params", "share", "each"]
+    assert lines[0].split() == ["module", "params", "share", "per", "copy"]
     assert lines[1].split() == ["BertModel", "109,482,240", "100.00%"]
     found = {line.strip().split(":")[0].strip("()"): line.split() for line in lines if line.startswith("  (")}
     for name, params in BERT.items():

@@ -12,8 +12,8 @@ def test_changes_and_ties(cli: Command) -> None:
     out = cli("diff BertModel BertForMaskedLM", code=1).out
     for text in ("-590,592", "+590,592", "+1,536", "+30,522", "+32,058", "109,482,240", "109,514,298"):
         assert text in out
-    tie = "in B, cls.predictions.decoder.weight is tied to bert.embeddings.word_embeddings.weight"
-    assert f"note: {tie}; counting it again gives 132,955,194\n" in out
+    tie = "B: cls.predictions.decoder.weight is tied to bert.embeddings.word_embeddings.weight"
+    assert f"note: {tie}; counted separately, the total is 132,955,194\n" in out
     assert "B - A = vocab_size + 2*hidden_size\n" in out
 
 

@@ -148,7 +148,7 @@ def test_a_field_without_effect_is_noted(verb: str, options: str, cli: Command) 
 
 
 def test_fields_without_effect_in_other_verbs(cli: Command) -> None:
-    assert f"note: in B, {N_CTX}\n" in cli("diff gpt2 gpt2 --set-b n_ctx=2048").out
+    assert f"note: B: {N_CTX}\n" in cli("diff gpt2 gpt2 --set-b n_ctx=2048").out
     grid = archspec.sweep("gpt2", {"n_ctx": [1, 2], "n_layer": [3]}, columns="params,twice=2*n_ctx")
     params = archspec.load("gpt2", set={"n_layer": 3}).params
     assert [tuple(row.values()) for row in grid.rows()] == [(1, 3, params, 2), (2, 3, params, 4)]

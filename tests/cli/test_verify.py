@@ -38,7 +38,7 @@ def test_a_difference_is_told_by_its_line_and_ends_in_1(
     lines = (checkout / "shared" / "encoder.yaml").read_text().splitlines()
     [number] = [n for n, text in enumerate(lines, 1) if "query: Linear(hidden_size, 7)" in text]
     assert f"encoder.yaml:{number}: shape" in start
-    assert "encoder.layer.0.attention.self.query.weight: transformers (768, 768), the spec (7, 768)" in out
+    assert "encoder.layer.0.attention.self.query.weight: transformers: (768, 768); the spec: (7, 768)" in out
     assert "1 exact, 1 wrong" in out
 
 
@@ -77,6 +77,6 @@ def test_training_steps_are_reported_with_calls(
     monkeypatch.setattr(record, "run", lambda *given: given[-1](outcome))
     assert main(["verify", "--costs", "BertModel"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "BertModel (bert): training flops of pooler.dense: transformers 3, the spec 9"
+    assert lines[0] == "BertModel (bert): training flops of pooler.dense: transformers: 3; the spec: 9"
     assert "1 exact, 0 wrong, 0 not measured, 8 points: FLOPs by module and the cache" in lines
     assert "0 exact, 1 wrong, 0 not measured, 2 points: training FLOPs by module" in lines

@@ -73,12 +73,12 @@ def test_costs_are_those_of_the_call(lengths: dict[str, int]) -> None:
 def test_the_legend_and_notes_name_the_call() -> None:
     given = archspec.table([GPT2], "d,flops_per_token,cache_bytes", tokens=64, past=8, dtype="bf16")
     assert given.legend == (
-        "d: model width; FLOPs per token: of a call with tokens 64, past 8; "
-        "cache bytes: of a call with tokens 64, past 8, in bf16"
+        "d: model width; FLOPs per token: for a forward pass with tokens 64, past 8; "
+        "cache bytes: for a forward pass with tokens 64, past 8, in bf16"
     )
     usual = archspec.table([GPT2, "LlamaModel"], "flops")  # GPT-2 has 1,024 positions
     assert "tokens 2,048, or the model's maximum if smaller" in usual.legend
-    assert usual.notes[0] == "gpt2: of a call with tokens 1,024: flops"
+    assert usual.notes[0] == "gpt2: flops is for 1,024 tokens"
     assert [one["flops"] for one in usual.rows] == [
         archspec.load(name).flops(tokens=tokens).flops
         for name, tokens in ((GPT2, 1024), ("LlamaModel", 2048))
@@ -96,7 +96,7 @@ def test_lengths_that_a_model_does_not_take_are_noted() -> None:
 def test_notes_name_the_part_of_a_value_and_the_reason_of_a_missing_one() -> None:
     llava = archspec.table(["LlavaForConditionalGeneration"], "L,vision_config.hidden_size,E")
     assert llava.rows == [{"L": 32, "vision_config.hidden_size": 1024, "E": None}]
-    assert "LlavaForConditionalGeneration: of its text_config: L" in llava.notes
+    assert "LlavaForConditionalGeneration: L is that of its text_config" in llava.notes
     several = archspec.table(["MusicgenForConditionalGeneration"], "L")
     assert several.rows == [{"L": None}]
     assert (
@@ -105,7 +105,7 @@ def test_notes_name_the_part_of_a_value_and_the_reason_of_a_missing_one() -> Non
     )
     whisper = archspec.table(["WhisperModel"], "L,L_dec,d,flops")
     assert (whisper.rows[0]["L"], whisper.rows[0]["d"], whisper.rows[0]["flops"]) == (4, 384, None)
-    assert "WhisperModel: of its encoder: L" in whisper.notes
+    assert "WhisperModel: L is that of its encoder" in whisper.notes
     swin = archspec.table(["SwinModel"], "d,L,h,depths")
     assert swin.rows == [{"d": None, "L": [2, 2, 6, 2], "h": [3, 6, 12, 24], "depths": [2, 2, 6, 2]}]
     assert str(swin).splitlines()[1].split("  ")[0] == "–"

@@ -48,7 +48,7 @@ def test_the_note_follows_the_ratio(model_type: str, lengths: dict[str, int]) ->
     ("name", "lengths", "reason"),
     [
         ("DeepseekV3ForCausalLM", {"tokens": 1, "past": 131071}, "kv_b_proj uses its active weights 131,072"),
-        ("Llama4ForCausalLM", {"tokens": 1}, "experts uses its active weights 16 times for each token"),
+        ("Llama4ForCausalLM", {"tokens": 1}, "experts uses its active weights 16 times per token"),
         ("AlbertModel", {"tokens": 64}, "uses its active weights 12 times"),
         ("DeepseekV3ForCausalLM", {"tokens": 2048}, ""),
         ("MixtralForCausalLM", {"tokens": 1, "past": 9}, ""),

@@ -163,7 +163,7 @@ def test_formulas_have_the_limits_of_a_call() -> None:
 def test_a_budget_has_the_limits_of_a_call() -> None:
     kept = archspec.load("GPT2LMHeadModel").cache(budget="80GiB")
     assert {held.tokens for held in kept.holds.values()} == {1024}
-    assert "exact: 1,024 tokens, the model's maximum, at batch 1" in kept.text()
+    assert "DynamicCache: 1,024 tokens (the model's maximum) at batch size 1" in kept.text()
 
 
 def test_points_of_a_sweep_have_the_limits_of_a_call() -> None:

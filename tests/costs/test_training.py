@@ -119,9 +119,9 @@ def test_a_loss_that_is_not_known_is_named() -> None:
     found = archspec.load("LlamaModel", set={"num_hidden_layers": 2}).training(1, 64)
     assert (found.loss_bytes, found.as_json()["loss_bytes"]) == (0, None)
     assert found.excluded[0] == "the loss (not validated for LlamaModel)"
-    assert "excluded are:\n  the loss (not validated for LlamaModel)\n  inputs and buffers" in str(found)
+    assert "not included:\n  the loss (not validated for LlamaModel)\n  inputs and buffers" in str(found)
     routers = archspec.load("MixtralForCausalLM", set={"output_router_logits": True}).training()
-    assert "the auxiliary loss of the routers" in routers.excluded
+    assert "the auxiliary loss of the router" in routers.excluded
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_zero_s_stage_3_gathers_the_largest_layer(name: str, layer: str) -> None
     assert (row.elements, row.bytes) == (elements, 2 * elements)
     assert row in found.parts
     assert not model.training(data_parallel=4, zero=2).gathered_rows
-    assert "layers that are gathered ahead" in found.excluded
+    assert "prefetched weights of other layers" in found.excluded
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_bitsandbytes_notes_that_experts_stay_unquantized(name: str, one: Layout
     assert archspec.load(TIED).weights(name).bytes == total("dense", one, TABLE + NORMS)
     mixtral = archspec.load(MIXTRAL).weights(name)
     assert mixtral.bytes == total("attention", one, EXPERTS + 2 * TABLE + NORMS + 2 * ROUTER)
-    assert f"{EXPERTS:,} parameters of experts stay in bfloat16" in mixtral.notes[0]
+    assert f"{EXPERTS:,} expert parameters stay in bfloat16" in mixtral.notes[0]
     biases = 2 * (768 + 256 + 1024 + 256)
     rest = TABLE + 64 * 256 + 5 * 2 * 256 + biases
     assert archspec.load(GPT2).weights(name).bytes == total("gpt2", one, rest)

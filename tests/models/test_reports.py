@@ -95,7 +95,7 @@ def test_a_step_without_activations_explains_why() -> None:
     found = step.as_json()
     assert step.unsupported and found["total_bytes"] == sum(part.bytes for part in step.states)
     assert found["excluded"][0] == "activations" and found["tokens"] is found["batch"] is None
-    assert "excluded are:\n  activations\n  the loss" in str(step) and "\ntokens" not in str(step)
+    assert "not included:\n  activations\n  the loss" in str(step) and "\ntokens" not in str(step)
 
 
 WRONG_TYPES: list[tuple[str, dict[str, Any]]] = [

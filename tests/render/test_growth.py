@@ -105,9 +105,12 @@ def test_rates(fast: sympy.Expr, slow: sympy.Expr) -> None:
 
 def test_the_command_prints_the_approximation_and_what_it_drops(cli: Any) -> None:
     out = cli("formula GPT2LMHeadModel --assume n_inner=4*n_embd --leading").out
-    assert "GPT2LMHeadModel ≈ 12·L·d² + V·d\n≈ 123,532,032 at the values below, exactly 124,439,808\n" in out
+    assert (
+        "GPT2LMHeadModel ≈ 12·L·d² + V·d\n≈ 123,532,032 at the values below; the exact value is 124,439,808\n"
+        in out
+    )
     growing = "note: dominant terms as these fields grow: n_embd, n_layer, vocab_size\n"
-    assert f"{growing}note: dropped: 13·L·d + s·d + 2·d, which is 907,776" in out
+    assert f"{growing}note: dropped: 13·L·d + s·d + 2·d = 907,776" in out
     found = cli("formula GPT2LMHeadModel --leading n_embd,n_layer,n_inner --json").json
     assert found["leading"]["value"] == found["parts"][0]["value"] == 12 * (4 * 768**2 + 2 * 768 * 3072)
     assert found["leading"]["growing"] == ["n_embd", "n_inner", "n_layer"]

@@ -130,7 +130,7 @@ def test_names_in_latex_never_touch() -> None:
 def test_products_in_markdown_have_no_escape_that_github_removes() -> None:
     formula = archspec.formula("GPT2Model")
     shown, _, note = formula.render("markdown").partition("\n\n")
-    assert note.startswith("It holds for `add_cross_attention = False`")
+    assert note.startswith("The formula is valid for `add_cross_attention = False`")
     assert "d\\thinspace d_{" in shown
     assert shown.strip("$").replace("\\thinspace ", "\\,") == formula.latex()
     assert "\\," not in shown + formula.table("markdown")
@@ -186,7 +186,12 @@ def test_a_model_in_a_notebook_has_its_modules_and_is_escaped() -> None:
     model = archspec.load("BertForMaskedLM")
     html = model._repr_html_()
     assert html.count("<tr>") == html.count("</tr>") > 20
-    for text in ("109,514,298", "12 × BertLayer", "85,054,464", "counting it again gives 132,955,194"):
+    for text in (
+        "109,514,298",
+        "12 × BertLayer",
+        "85,054,464",
+        "counted separately, the total is 132,955,194",
+    ):
         assert text in html
     model.architecture = "<script>alert(1)</script>"
     assert "<script>" not in model._repr_html_()

@@ -53,13 +53,13 @@ def test_named_fields_keep_to_the_proportions_too() -> None:
     assert list(solve("LlamaForCausalLM", free, **options)[0].values.values()) == [4096, 33]
     assert list(solve("LlamaForCausalLM", free, tolerance=0, **options)[0].values.values()) == [512, 388]
     found = solve("GPT2LMHeadModel", ["n_embd", "n_layer"], params="350M", top=5)
-    assert found.order and {one.values["n_embd"] % 128 for one in found} == {0}
+    assert found.ranking and {one.values["n_embd"] % 128 for one in found} == {0}
 
 
 def test_without_a_config_in_the_tolerance_the_nearest_are_returned() -> None:
     found = solve("GPT2LMHeadModel", params="45M", tolerance=0.001, top=3)
-    assert "no config is within 0.001 % of the budget; these are the nearest" in found.notes
-    assert [one.miss for one in found] == sorted(one.miss for one in found) and not found.order
+    assert "no config is within 0.001% of the budget; these are the nearest" in found.notes
+    assert [one.miss for one in found] == sorted(one.miss for one in found) and not found.ranking
     assert solve("LlamaForCausalLM", params="7b", within=0.1, top=1)[0].miss <= Fraction(1, 1000)
 
 
@@ -171,8 +171,8 @@ def test_the_ranking_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     heads, row, order = printed.out.splitlines()
     shape = ["hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"]
     assert heads.split()[:5] == ["rank", *shape] and row.split()[:3] == ["1", "4,096", "32"]
-    proportions = "hidden_size/num_hidden_layers = 128, intermediate_size/hidden_size = 2.6875"
-    assert order == f"ranking: configs within 2 % of the budget, by how close they are to {proportions}"
+    proportions = "hidden_size/num_hidden_layers = 128 and intermediate_size/hidden_size = 2.6875"
+    assert order == f"ranked by closeness to {proportions}, among configs within 2% of the budget"
     assert "note: no config given: proportions are transformers' defaults" in printed.err
 
 

@@ -132,7 +132,7 @@ def test_the_command_prints_and_writes(capsys: pytest.CaptureFixture[str], tmp_p
     assert main([*line, "--out", str(tmp_path)]) == 0
     printed = [row.split() for row in capsys.readouterr().out.splitlines()]
     path = str(tmp_path / "1" / "config.json")
-    assert printed[0] == ["rank", "hidden_size", "num_hidden_layers", "params", "off", "config"]
+    assert printed[0] == ["rank", "hidden_size", "num_hidden_layers", "params", "error", "config"]
     assert printed[1] == ["1", "3,840", "38", "6,970,049,280", "0.428%", path]
     for rank in (1, 2):
         written = archspec.load(str(tmp_path / str(rank) / "config.json"))

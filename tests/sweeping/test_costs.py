@@ -145,11 +145,12 @@ def test_the_order_of_a_grid_changes_no_row(values: str, cli: Any) -> None:
 
 def test_lengths_are_printed_and_encoder_lengths_are_not_assumed(cli: Any) -> None:
     done = cli("sweep LlamaModel --set num_hidden_layers=2,3 --columns flops")
-    assert "note: costs are those of a call with batch 1, tokens 2,048" in done.err
+    assert "note: costs are for a forward pass with batch size 1, tokens 2,048" in done.err
     grid = "sweep T5Model --set num_layers=2,3 --columns flops"
     assert "needs an encoder sequence length" in cli(grid, code=2).err
     assert (
-        "with batch 3, tokens 2,048, encoder_tokens 100" in cli(f"{grid} --encoder-tokens 100 --batch 3").err
+        "with batch size 3, tokens 2,048, encoder tokens 100"
+        in cli(f"{grid} --encoder-tokens 100 --batch 3").err
     )
     line = f"sweep {LLAMA} --set num_hidden_layers=16,32 --columns flops,cache_bytes --tokens 1 --past 2047"
     last = json.loads(cli(f"{line} --json").out.splitlines()[-1])

@@ -56,7 +56,7 @@ def test_a_sweep_shows_what_the_command_prints(cli: Any) -> None:
     assert wide.as_json() == [json.loads(line) for line in lines]
     html = grid._repr_html_()
     assert html.count("<tr>") == 11 and "hidden_size: 2,049 x num_hidden_layers: 3" in html
-    assert "89 more rows" in html and "points are refused" in html
+    assert "89 more rows" in html and "configs are invalid" in html
 
 
 @pytest.mark.parametrize("form", ["", "--json", "--out rows.csv"])
@@ -77,7 +77,7 @@ def test_a_field_of_costs_alone_has_a_note_without_cost_columns() -> None:
 def test_a_table_on_screen_counts_what_it_prints(counted: list[int], cli: Any) -> None:
     done = cli(HUGE)
     assert len(done.out.splitlines()) == 41 and 0 < sum(counted) < 10**6
-    assert "the first 40 rows of a grid of 3,000,000,000 points; --rows prints more" in done.err
+    assert "the first 40 rows of a sweep over 3,000,000,000 configs; use --rows N" in done.err
 
 
 @pytest.mark.parametrize("options", ["--json", "--out rows.csv", "--out rows.parquet"])

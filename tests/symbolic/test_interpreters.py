@@ -295,6 +295,9 @@ def test_the_items_of_a_loop_that_starts_later_are_its_own(field: str) -> None:
 def test_iterations_are_counted_if_a_test_chooses_the_text_that_looks_up_a_size() -> None:
     layer = "modules:\n  Layer(kind):\n    w: \"Parameter({'x': a, 'y': b}[kind])\"\n"
     body = "    layers: \"Layer('x' if i < k else 'y') for i in range(n)\"\n"
-    assert params(body, {}, layer).conditions == {"2 of i in range(n) with i < k": True, "n == 5": True}
+    assert params(body, {}, layer).conditions == {
+        "2 values of i in range(n) with i < k": True,
+        "n == 5": True,
+    }
     spec = toy(f"{CONFIG}{layer}architectures:\n  ToyModel:\n{body}")
     assert agree(spec, "ToyModel", {}, [{"k": 3}, {"k": 1}, {"a": 7}]) == len(QUANTITIES)

@@ -186,9 +186,9 @@ def test_groups_of_tied_parameters_and_their_notes() -> None:
     assert tied_groups(TIED) == [TiedGroup(("head",), "words", 10), TiedGroup(("a.1.w", "a.2.w"), "a.0.w", 6)]
     assert tied_groups(TIED[:2]) == tie_notes(TIED[:2], 1000) == []
     assert tie_notes(TIED, 1000) == [
-        "head is tied to words; counting it again gives 1,010",
-        "2 tensors, a.*.w, are tied to a.*.w; counting them again gives 1,006",
-        "counting every tied tensor again gives 1,016",
+        "head is tied to words; counted separately, the total is 1,010",
+        "2 tensors, a.*.w, are tied to a.*.w; counted separately, the total is 1,006",
+        "with every tied tensor counted separately, the total is 1,016",
     ]
     assert fold_layers("a.12.b3.0") == "a.*.b3.*"
 

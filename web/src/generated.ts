@@ -6,15 +6,15 @@ export interface Counts {
   architecture: string;
   /** the model type */
   model_type: string;
-  /** unique parameters; tied ones count once */
+  /** unique parameters; tied weights count once */
   params: Whole;
   /** unique parameters with requires_grad */
   trainable_params: Whole;
   /** parameters used per token: the top-k of E routed experts, and everything else in full, embedding tables included */
   active_params: Whole;
-  /** active parameters without lookup-only embedding tables, as model cards count them; a table tied to the output embeddings counts */
+  /** active parameters excluding lookup-only embedding tables, as on model cards; a table tied to the output embeddings is included */
   active_params_without_lookup: Whole;
-  /** the tables of every nn.Embedding and the weight of get_output_embeddings(); tied ones count once */
+  /** the tables of every nn.Embedding and the weight of get_output_embeddings(); tied weights count once */
   embedding_params: Whole;
   /** all parameters except embedding_params */
   non_embedding_params: Whole;
@@ -39,8 +39,8 @@ export interface Training { dtype: string; optimizer: string; attention: string;
 export const TRAINING: Training = {"dtype": "bfloat16", "optimizer": "adamw", "attention": "flash", "checkpointing": false, "data_parallel": 1, "zero": 0, "tensor_parallel": 1, "pipeline_parallel": 1, "expert_parallel": 1};
 
 export interface Axis { name: keyof Call & string; help: string; usual: string }
-export const AXES: Axis[] = [{"name": "batch", "help": "number of sequences", "usual": ""}, {"name": "tokens", "help": "tokens that the call processes, per sequence", "usual": "2048, or the model's maximum if smaller"}, {"name": "past", "help": "tokens in the KV cache before the call", "usual": ""}, {"name": "encoder_tokens", "help": "encoder sequence length of an encoder-decoder", "usual": "required; 512 in formula and sensitivity"}];
+export const AXES: Axis[] = [{"name": "batch", "help": "batch size: number of sequences", "usual": ""}, {"name": "tokens", "help": "new tokens per sequence in the forward pass", "usual": "2048, or the model's maximum if smaller"}, {"name": "past", "help": "tokens in the KV cache before the forward pass", "usual": ""}, {"name": "encoder_tokens", "help": "encoder sequence length; required for an encoder-decoder", "usual": "0 for other models"}];
 export interface Quantity { name: keyof Counts; title: string; help: string }
-export const QUANTITIES: Quantity[] = [{"name": "params", "title": "params", "help": "unique parameters; tied ones count once"}, {"name": "trainable_params", "title": "trainable", "help": "unique parameters with requires_grad"}, {"name": "active_params", "title": "active", "help": "parameters used per token: the top-k of E routed experts, and everything else in full, embedding tables included"}, {"name": "active_params_without_lookup", "title": "active without lookup", "help": "active parameters without lookup-only embedding tables, as model cards count them; a table tied to the output embeddings counts"}, {"name": "embedding_params", "title": "embedding", "help": "the tables of every nn.Embedding and the weight of get_output_embeddings(); tied ones count once"}, {"name": "non_embedding_params", "title": "non-embedding", "help": "all parameters except embedding_params"}, {"name": "buffers", "title": "persistent buffers", "help": "elements of persistent buffers"}];
-export const BUDGETS: { name: string; help: string }[] = [{"name": "params", "help": "target parameter count (7e9, 1.3B), or a range (6e9..7e9)"}, {"name": "active_params", "help": "target count of active parameters, or a range"}, {"name": "non_embedding_params", "help": "target count of non-embedding parameters, or a range"}, {"name": "bytes", "help": "limit on the bytes of the weights: 16GiB"}, {"name": "flops", "help": "target training FLOPs on --tokens tokens: 1e22"}, {"name": "memory", "help": "limit on the memory of weights and KV cache: 80GiB"}, {"name": "compute", "help": "target the size that --law predicts for this compute: 1e21"}];
+export const QUANTITIES: Quantity[] = [{"name": "params", "title": "params", "help": "unique parameters; tied weights count once"}, {"name": "trainable_params", "title": "trainable", "help": "unique parameters with requires_grad"}, {"name": "active_params", "title": "active", "help": "parameters used per token: the top-k of E routed experts, and everything else in full, embedding tables included"}, {"name": "active_params_without_lookup", "title": "active without lookup", "help": "active parameters excluding lookup-only embedding tables, as on model cards; a table tied to the output embeddings is included"}, {"name": "embedding_params", "title": "embedding", "help": "the tables of every nn.Embedding and the weight of get_output_embeddings(); tied weights count once"}, {"name": "non_embedding_params", "title": "non-embedding", "help": "all parameters except embedding_params"}, {"name": "buffers", "title": "persistent buffers", "help": "elements of persistent buffers"}];
+export const BUDGETS: { name: string; help: string }[] = [{"name": "params", "help": "target parameter count (7e9, 1.3B), or a range (6e9..7e9)"}, {"name": "active_params", "help": "target count of active parameters, or a range"}, {"name": "non_embedding_params", "help": "target count of non-embedding parameters, or a range"}, {"name": "bytes", "help": "limit on the bytes of the weights, e.g. 16GiB"}, {"name": "flops", "help": "target training FLOPs on --tokens tokens, e.g. 1e22"}, {"name": "memory", "help": "limit on the memory of weights and KV cache, e.g. 80GiB"}, {"name": "compute", "help": "training compute in FLOPs, e.g. 1e21; target the model size that --law predicts for it"}];
 export const GROUPS = ["repetition", "component", "module", "layer", "polynomial"] as const;

@@ -36,7 +36,7 @@ export interface Memory {
   dtype: string;
   weights: { format: string; elements: number; bytes: number }[];
   cache_bytes: Record<string, Whole>;
-  working_set: Record<string, { bytes: Whole; exact: boolean; needed_by: string }>;
+  temporary_memory: Record<string, { bytes: Whole; validated: boolean; needed_by: string }>;
   total_bytes: Record<string, Whole>;
   notes: string[];
 }
@@ -46,7 +46,7 @@ export interface Step {
   data_parallel: number;
   tensor_parallel: number;
   pipeline_parallel: number;
-  parts: { name: string; dtype: string; shared_by: number; bytes: Whole }[];
+  parts: { name: string; dtype: string; sharded_across: number; bytes: Whole }[];
   loss_bytes: Whole | null;
   unsupported: string | null;
   notes: string[];

@@ -9,19 +9,19 @@ export function MemoryOf({ memory }: { memory: Memory }) {
   return (
     <>
       {groupedBySize(memory).map(([allocation, ...others], rank, all) => {
-        const alive = memory.working_set[allocation];
+        const alive = memory.temporary_memory[allocation];
         if (!alive) return null;
         return (
           <div key={allocation} id={`memory-${allocation}`}>
             {all.length > 1 ? <h3>Cache: {[allocation, ...others].join(", ")}</h3> : null}
             <StackedBar
               room={room.value}
-              least={!alive.exact}
+              least={!alive.validated}
               segments={[
                 ...memory.weights.map((one) => ({ name: `weights in ${one.format}`, bytes: one.bytes })),
                 { name: `cache in ${memory.dtype}`, bytes: memory.cache_bytes[allocation] ?? 0 },
                 {
-                  name: alive.exact ? "temporary memory" : "temporary memory, lower bound",
+                  name: alive.validated ? "temporary memory" : "temporary memory, lower bound",
                   bytes: alive.bytes,
                 },
               ]}
@@ -44,8 +44,8 @@ export function MemoryOf({ memory }: { memory: Memory }) {
   );
 }
 
-function validation({ exact, needed_by }: Memory["working_set"][string]): string {
-  return exact
+function validation({ validated, needed_by }: Memory["temporary_memory"][string]): string {
+  return validated
     ? `Validated against torch's allocations; the peak is in ${needed_by}.`
     : `A lower bound: peak temporary memory is not validated for this model; the output of ${needed_by} is included.`;
 }
@@ -54,7 +54,7 @@ function validation({ exact, needed_by }: Memory["working_set"][string]): string
 function groupedBySize(memory: Memory): [string, ...string[]][] {
   const weights = memory.weights.reduce((sum, one) => sum + one.bytes, 0);
   const found = new Map<string, [string, ...string[]]>();
-  for (const name of Object.keys(memory.working_set)) {
+  for (const name of Object.keys(memory.temporary_memory)) {
     const written = bytes(weights + Number(memory.cache_bytes[name] ?? 0));
     const names = found.get(written);
     if (names) names.push(name);
@@ -78,13 +78,13 @@ function NotTaken({ memory }: { memory: Memory }) {
 }
 
 function InBytes({ memory }: { memory: Memory }) {
-  const allocations = Object.entries(memory.working_set);
+  const allocations = Object.entries(memory.temporary_memory);
   const same = (count: Whole) => allocations.map(() => whole(count));
   const rows = [
     ...memory.weights.map((one) => [`weights in ${one.format}`, ...same(one.bytes)]),
     [`cache in ${memory.dtype}`, ...allocations.map(([name]) => whole(memory.cache_bytes[name] ?? 0))],
-    ["temporary memory", ...allocations.map(([, one]) => bound(one.exact, one.bytes))],
-    ["total", ...allocations.map(([name, one]) => bound(one.exact, memory.total_bytes[name] ?? 0))],
+    ["temporary memory", ...allocations.map(([, one]) => bound(one.validated, one.bytes))],
+    ["total", ...allocations.map(([name, one]) => bound(one.validated, memory.total_bytes[name] ?? 0))],
   ];
   const heads = allocations.map(([name]) => (name === "none" ? ">bytes" : `>cache ${name}`));
   return (
@@ -95,4 +95,4 @@ function InBytes({ memory }: { memory: Memory }) {
   );
 }
 
-const bound = (exact: boolean, count: Whole) => (exact ? whole(count) : `≥ ${whole(count)}`);
+const bound = (validated: boolean, count: Whole) => (validated ? whole(count) : `≥ ${whole(count)}`);

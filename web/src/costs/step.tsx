@@ -40,7 +40,7 @@ export function StepOf({ step }: { step: Step }) {
           rows: step.parts.map((one) => [
             one.name,
             one.dtype,
-            shardOf(one.shared_by),
+            shardOf(one.sharded_across),
             ...exactAndShort(one.bytes),
           ]),
         }}
