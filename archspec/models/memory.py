@@ -288,11 +288,10 @@ class Training(TrainingStep, OfModel, Report):
             rows.append((part.name, part.dtype, share, number(part.bytes), size(part.bytes)))
         total = sum(part.bytes for part in self.parts)
         rows.append(("total", "", "", f">= {number(total)}", f">= {size(total, is_bound=True)}"))
-        if self.zero:
-            table = Table("part|dtype|sharding|>bytes|>", rows)
-        else:
-            table = Table("part|dtype|>bytes|>", [(name, dtype, *sizes) for name, dtype, _, *sizes in rows])
-        yield from (facts_table(self, "memory of a rank"), "", table)
+        heads = "part|dtype|sharding|>bytes|>"
+        if not self.zero:
+            heads, rows = heads.replace("|sharding", ""), [row[:2] + row[3:] for row in rows]
+        yield from (facts_table(self, "memory of a rank"), "", Table(heads, rows))
         if not self.unsupported and self.loss_bytes:
             yield f"of the activations, {number(self.loss_bytes)} bytes belong to the loss"
         yield from ("lower bound; not included:", *(f"  {one}" for one in self.excluded))
