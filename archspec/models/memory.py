@@ -282,7 +282,7 @@ class Training(TrainingStep, OfModel, Report):
 
     def blocks(self) -> Iterator[Block]:
         """Yield the step, and the rows of its memory."""
-        rows = []
+        rows = list[tuple[str, ...]]()
         for part in self.parts:
             share = f"1/{part.sharded_across}" if part.sharded_across > 1 else ""
             rows.append((part.name, part.dtype, share, number(part.bytes), size(part.bytes)))
