@@ -76,7 +76,9 @@ def _keywords(name: str, cls: type, kwargs: dict[str, Any]) -> type:
         raise _problem(f"{name}: the class of its config is not known", _CONFIG_HELP)
     if missing:
         example = ",".join(f"{key}=64" for key in missing)
-        raise _problem(f"{name}: there is no value of {', '.join(missing)}", f"give them: --kwargs {example}")
+        raise _problem(
+            f"{name}: missing values for {', '.join(missing)}", f"pass them, e.g. --kwargs {example}"
+        )
     defaults = {key: kwargs.get(key, p.default) for key, p in taken.items()}
     fields = [
         (key, _annotation(taken[key], value), dataclasses.field(default_factory=partial(copy.copy, value)))
@@ -140,13 +142,13 @@ def named(name: str) -> type:
     """The class `package.module:Class`. Errors: :class:`ArchspecError`."""
     module, _, attribute = name.partition(":")
     if not module or not attribute:
-        raise _problem(f"{name!r} names no class", "write package.module:Class")
+        raise _problem(f"{name!r} is not the path of a class", "write package.module:Class")
     sys.path.insert(0, os.getcwd())
     try:
         found = getattr(importlib.import_module(module), attribute, None)
     except Exception as error:  # whatever the user's own module raises
         told = f"{module} cannot be imported: {type(error).__name__}: {error}"
-        raise _problem(told, "modules are looked for in the current folder and on PYTHONPATH") from None
+        raise _problem(told, "run in the directory of the module, or add it to PYTHONPATH") from None
     finally:
         sys.path.remove(os.getcwd())
     if not inspect.isclass(found):

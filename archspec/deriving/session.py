@@ -91,12 +91,12 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
                 failed[cls.__name__] = f"the constructor raises {error}"
                 places[cls.__name__] = error.__dict__.get("place")
             except Unsupported as error:
-                failed[cls.__name__] = f"not read: {error}"
+                failed[cls.__name__] = f"not supported: {error}"
                 places[cls.__name__] = error.__dict__.get("place")
             except RecursionError:
-                failed[cls.__name__] = "not read: a recursion without end"
+                failed[cls.__name__] = "not supported: an endless recursion"
             except Exception as error:  # the code that is read, or torch under it, raises whatever it likes
-                failed[cls.__name__] = f"not read: {type(error).__name__}: {error}"
+                failed[cls.__name__] = f"not supported: {type(error).__name__}: {error}"
         emitter = Emitter(reader, model_type, type(config))
         emitter.finish = share
         written: dict[str, Module] = {}
@@ -134,10 +134,10 @@ def not_read(reader: Reader) -> list[Problem]:
 def _help(reason: str) -> str:
     """What helps where a class is not read, by the reason."""
     if reason.startswith("the constructor raises"):
-        return "the draft starts from the default config: give one that the constructor takes"
-    if reason.startswith("not read"):
+        return "change the defaults of the config to values that the constructor accepts"
+    if reason.startswith("not supported"):
         return _BY_HAND
-    return "a draft needs a class with tensors that the default config builds"
+    return "derive a class that has tensors at its default config"
 
 
 def keyword_arguments(reader: Reader, root: Config) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def one_draft(
     inner = [module for module in modules if module.name not in names and emitter.norm(module) is None]
     known = {*model.types, *model.extras, *model.fixed}
     first = next(iter(written), home)
-    lines = [f"# {home}: drafted by `archspec derive` from the constructors; say here what the model is."]
+    lines = [f"# {home}: drafted by `archspec derive` from the constructors; describe the model here."]
     lines.append(f"# code: {code_of(model, written, section.config)}")
     lines.append(f"model_type: {home}")
     prefix = first.removesuffix("Model") if written else ""
@@ -293,7 +293,7 @@ def one_draft(
                     lines += output_lines(module.cls, model.cls)
             done.add(name)
     for name, reason in failed.items():
-        lines.append(f"# not described: {name}: {' '.join(reason.split())[:200]}")
+        lines.append(f"# not supported: {name}: {' '.join(reason.split())[:200]}")
     made = Draft(home, "\n".join(lines) + "\n", architectures, failed, section.parts)
     made.asked = [module.name for module in modules if (home, module.name) in emitter.asked]
     made.asked += sorted(needed(emitter, home))

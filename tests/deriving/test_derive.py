@@ -264,7 +264,7 @@ def test_a_class_that_cannot_be_read_is_named(module: Callable[..., None]) -> No
     both = [*target.classes, find("own:Other").classes[0]]
     (made,) = draft("net", target.config, both)
     assert made.architectures == ["Net"] and list(made.failed) == ["Other"]
-    assert "\n# not described: Other: " in made.text
+    assert "\n# not supported: Other: " in made.text
 
 
 @pytest.mark.parametrize(
@@ -280,8 +280,8 @@ def test_a_class_that_cannot_be_read_is_named(module: Callable[..., None]) -> No
         (["absent:Net"], "absent cannot be imported: ModuleNotFoundError: No module named 'absent'\nhelp: "),
         (["broken:Net"], "broken cannot be imported: ZeroDivisionError: division by zero\nhelp: "),
         (["own:Nett"], "own has no class 'Nett'\nhelp: did you mean Net"),
-        (["own:"], "'own:' names no class\nhelp: "),
-        ([":Net"], "':Net' names no class\nhelp: "),
+        (["own:"], "'own:' is not the path of a class\nhelp: "),
+        ([":Net"], "':Net' is not the path of a class\nhelp: "),
         (["own:Config"], "own:Config is not a torch.nn.Module\nhelp: "),
         (["own:Block"], "own:Block: the class of its config is not known\nhelp: annotate"),
         (["own:Block", "--config", "own:Refusing"], "Refusing has no default: RuntimeError: no\nhelp: "),

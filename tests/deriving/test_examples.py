@@ -151,7 +151,7 @@ def test_what_a_dataclass_works_out_after_its_constructor_is_a_default(
     [
         (
             ["own:Net"],
-            "own:Net: there is no value of width, drop\nhelp: give them: --kwargs width=64,drop=64",
+            "own:Net: missing values for width, drop\nhelp: pass them, e.g. --kwargs width=64,drop=64",
         ),
         (
             ["own:Net", "--kwargs", "widht=3"],
@@ -159,7 +159,10 @@ def test_what_a_dataclass_works_out_after_its_constructor_is_a_default(
         ),
         (["byte_lm:ByteLM", "--kwargs", "width=3"], "byte_lm:ByteLM takes a ByteLMConfig, and no keyword"),
         (["BertModel", "--kwargs", "width=3"], "--kwargs is for a class of your own; BertModel has a config"),
-        (["unread:Net"], "unread.py:18:9: not read: a generator\n            self.layers = nn.ModuleList("),
+        (
+            ["unread:Net"],
+            "unread.py:18:9: not supported: a generator\n            self.layers = nn.ModuleList(",
+        ),
     ],
 )
 def test_what_cannot_be_drafted_is_told(

@@ -105,7 +105,7 @@ class State:
     def skip(self, text: str, reason: str, place: Place | None = None) -> None:
         """A statement that was not read is a comment."""
         self.unread += 1
-        self.skipped[text] = Problem(f"not read: {reason}", place)
+        self.skipped[text] = Problem(f"not supported: {reason}", place)
         self.note(f"not read: {text} ({reason})")
 
     def fresh(self, name: str) -> str:
