@@ -141,7 +141,7 @@ class Problem(NamedTuple):
     def __str__(self) -> str:
         self = self.clean()
         if self.place and self.place.source.name == OVERRIDE:
-            text = to_printable(self.place.source.text, _OVERRIDE_WIDTH)
+            text = to_printable(re.sub(_ADDRESS, "", self.place.source.text), _OVERRIDE_WIDTH)
             typed = f"--set {text}" if _on_command_line.get() else text
             lines = [f"{typed}: {self.message}"]
             return "\n".join([*lines, *([f"help: {self.help}"] if self.help else [])])

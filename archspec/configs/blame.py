@@ -44,9 +44,12 @@ def blame(scope: Scope, read: Iterable[str], problem: Problem, where: Where = _N
     """Move a problem of a spec's line to the first of the fields ``read`` that the config gives."""
     fields = source_fields(scope, read, where)
     zeros = [name for name in fields if value_of(scope.values.get(name)) == 0 and name in scope.raw]
-    problem = problem._replace(help=problem.help or _instruction(scope, zeros, fields))
     given = next((scope.given.get(name, name) for name in [*zeros, *fields] if name in scope.raw), "")
-    return scope.origin.blame(given, problem) if given else problem
+    if not given:
+        return problem
+    problem = problem._replace(help=problem.help or _instruction(scope, zeros, fields))
+    moved: Problem = scope.origin.blame(given, problem)
+    return moved
 
 
 def _instruction(scope: Scope, zeros: Collection[str], fields: Collection[str]) -> str:
@@ -65,10 +68,12 @@ def unmet_condition(
     where: Where = _NO_WHERE,
 ) -> Problem:
     """Return the problem of a condition that does not hold, with the values of its names."""
-    found = ", ".join(f"{name} = {format_value(value)}" for name, value in sorted(values.items()))
-    message = f"transformers requires `{condition.text}`, but {found or 'it does not hold'}"
+    shown = ", ".join(f"{name} = {format_value(value)}" for name, value in sorted(values.items()))
+    message = f"transformers requires `{condition.text}`, but {shown or 'it does not hold'}"
     problem = Problem(scope.origin.label + message, condition.place, path)
-    return blame(scope, names(condition.tree), problem, where)
+    found = blame(scope, names(condition.tree), problem, where)
+    fields = source_fields(scope, names(condition.tree), where)
+    return found._replace(help=found.help or _instruction(scope, [], fields))
 
 
 def type_help(scope: Scope, field: Field, kinds: Iterable[str], value: Any) -> str:

@@ -80,21 +80,25 @@ class Exact:
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         if name in METHODS.get(type(value), ()):
             return at.apply_function(getattr(value, name), arguments, node)
-        at.fail(f".{name} does not apply to {describe(value)}", node)
+        at.fail(f"{describe(value)} has no method .{name}()", node, f"remove .{name}()")
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
         if not isinstance(value, _ITEMISED):
-            at.fail(f"`{ast.unparse(node.value)}` is {describe(value)}, not a list", node)
+            help_ = f"remove the index [{ast.unparse(node.slice)}]"
+            at.fail(f"`{ast.unparse(node.value)}` is {describe(value)}, not a list", node, help_)
         if isinstance(index, int) and not isinstance(value, dict) and not -len(value) <= index < len(value):
             text = f"`{ast.unparse(node.value)}` has {len(value)} items"
-            at.fail(f"{text}, item {index} is wanted, counted from 0", node)
+            at.fail(f"{text}, so it has no item {index}", node, "count items from 0, or give a longer list")
         return at.apply_function(operator.getitem, (value, index), node)
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
         if not isinstance(value, list | tuple | range | dict):
-            at.fail(f"`{ast.unparse(node)}` is {describe(value)}, it cannot be looped over", node)
+            text = ast.unparse(node)
+            is_number = describe(value).startswith("the number")
+            help_ = f"write range({text})" if is_number else "loop over a list or range(n)"
+            at.fail(f"`{text}` is {describe(value)}, not a list", node, help_)
         if len(value) > MAX_ITEMS:
-            at.fail(f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items", node)
+            at.fail(f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items", node, "use smaller values")
         return value
 
     def evaluate_list(self, node: Comprehension, local: Locals, at: Walk) -> Any:

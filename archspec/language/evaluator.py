@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from archspec.errors import did_you_mean
+from archspec.errors import did_you_mean, list_names
 from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact
 from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals, names
 from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS, MAX_ITEMS, total_size
@@ -46,7 +46,8 @@ class Evaluator:
 
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
         if node.keywords:
-            self.fail(f".{name} takes no keywords", node)
+            help_ = "pass the arguments by position"
+            self.fail(f".{name}() does not take keyword arguments", node, help_)
         arguments = [self.visit(argument, local) for argument in node.args]
         return self.domain.method(value, name, arguments, node, self)
 
@@ -58,7 +59,9 @@ class Evaluator:
         """Count the work of an evaluation, and refuse one that takes too many steps."""
         self.work += work
         if self.work > MAX_WORK:
-            self.fail(f"this takes more than {MAX_WORK:,} steps", node, "no model's config needs as many")
+            self.fail(
+                f"the config is too large to evaluate (over {MAX_WORK:,} steps)", node, "use smaller values"
+            )
 
     def is_true(self, value: Any, node: ast.expr) -> bool:
         return self.domain.is_true(value, node, self)
@@ -69,7 +72,7 @@ class Evaluator:
         try:
             return self.visit(expression.tree, local if local is not None else {})
         except RecursionError:
-            self.fail("the definitions go round in a circle", expression.tree, "break the circle")
+            self.fail("the definitions refer to each other in a circle", expression.tree, "remove one")
         finally:
             if before is not None:
                 self.expression = before
@@ -86,13 +89,17 @@ class Evaluator:
                     self.spend(len(argument) // ITEMS_PER_STEP, node)
             value = self.domain.apply(function, arguments, node, self)
         except ZeroDivisionError:
-            self.fail(f"division by zero in `{ast.unparse(node)}`", node)
-        except (TypeError, ValueError, OverflowError, IndexError, KeyError) as error:
-            self.fail(f"`{ast.unparse(node)}`: {error}", node)
+            self.fail(f"division by zero in `{ast.unparse(node)}`", node, "use a divisor that is not 0")
+        except TypeError as error:
+            own = str(error) if str(error).startswith("a ") else ""
+            kinds = list_names([describe(argument) for argument in arguments], "and")
+            self.fail(f"`{ast.unparse(node)}`: {own or f'not defined for {kinds}'}", node, "use other values")
+        except (ValueError, OverflowError, IndexError, KeyError) as error:
+            self.fail(f"`{ast.unparse(node)}`: {error}", node, "use other values")
         if isinstance(value, int) and value.bit_length() > MAX_BITS:
-            self.fail(f"`{ast.unparse(node)}` is too large", node)
+            self.fail(f"`{ast.unparse(node)}` is too large", node, "use smaller values")
         if isinstance(value, complex):
-            self.fail(f"`{ast.unparse(node)}` is not a real number", node)
+            self.fail(f"`{ast.unparse(node)}` is not a real number", node, "use other values")
         return value
 
     def check_size(self, value: Any, node: ast.expr) -> Any:
@@ -100,7 +107,7 @@ class Evaluator:
         size = total_size(value_of(value))
         if size > MAX_ITEMS:
             message = f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items, nested ones included"
-            self.fail(message, node, "no model's config needs as many")
+            self.fail(message, node, "use smaller values")
         self.spend(size // ITEMS_PER_STEP, node)
         return value
 
@@ -120,7 +127,7 @@ class Evaluator:
         found = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                self.fail("`**` is not allowed inside braces", node)
+                self.fail("`**` is not allowed inside braces", node, "write the pairs out")
             found[self.key(key, local)] = self.visit(value, local)
         return self.check_size(found, node)
 
@@ -176,7 +183,8 @@ class Evaluator:
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
         if (left is None or right is None) and isinstance(op, ORDERED):
-            self.fail(f"`{ast.unparse(node)}` compares null", node)
+            help_ = "give it a value, or handle null with `if`"
+            self.fail(f"`{ast.unparse(node)}` compares null", node, help_)
         for side in (left, right):
             self.spend(total_size(value_of(side)) // ITEMS_PER_STEP, node)
         return self.domain.compare(op, left, right, node, self)
@@ -192,7 +200,8 @@ class Evaluator:
         if name not in FUNCTIONS or name in local:
             return self.call(name, node, local)
         if node.keywords:
-            self.fail(f"{name}() takes no keywords here", node)
+            help_ = "pass the arguments by position"
+            self.fail(f"{name}() does not take keyword arguments", node, help_)
         arguments = [self.visit(argument, local) for argument in node.args]
         return self.check_size(self.domain.function(name, arguments, node, self), node)
 
@@ -212,7 +221,8 @@ class Evaluator:
             return
         parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
         if not parts or not isinstance(item, list | tuple) or len(item) != len(parts):
-            self.fail(f"`{ast.unparse(target)}` does not match the items of the loop", target)
+            help_ = "use as many names as the items have parts"
+            self.fail(f"`{ast.unparse(target)}` does not match the items of the loop", target, help_)
         for part, value in zip(parts, item, strict=True):
             self.bind(part, value, local)
 

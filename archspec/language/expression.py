@@ -22,7 +22,7 @@ _NESTS = r"(?:'[^'\\]*'|\"[^\"\\]*\")|[(\[{)\]},]|\*\*|//|[-+*/%~.]|\b(?:not|if|
 SEEN = 100_000  # trees of which is kept what they read: each is asked again for every config
 
 _HELP = (
-    "an expression is Python: names of config fields, arithmetic, comparisons, `a if c else b`, "
+    "write a Python expression of config fields: arithmetic, comparisons, `a if c else b`, "
     "`x for i in range(n)`"
 )
 _LANGUAGE = (
@@ -31,6 +31,7 @@ _LANGUAGE = (
 )
 _ALWAYS = frozenset({*BINARY, *(getattr(ast, name) for name in _LANGUAGE.split())})
 _SOME = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.BinOp, ast.UnaryOp)
+_CALL_HELP = "call a module by its name; its methods are .requires_grad_(False) and .routed(k, E)"
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
 _OPPOSITES: dict[type, str] = {
@@ -98,7 +99,7 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0, checked: bool = False) 
         return Expression(ast.parse(f"({text}\n)", mode="eval").body, text, place, path)
     if len(text) > MAX_EXPRESSION:
         message = f"an expression longer than {MAX_EXPRESSION:,} characters"
-        raise SpecError(message, place, path, "give its parts names in `where:`")
+        raise SpecError(message, place, path, "name its parts in `where:`")
     if not is_unicode(text):
         raise SpecError("not an expression: the text is not Unicode", place, path, UNICODE_HELP)
     try:
@@ -167,7 +168,7 @@ def _check(expression: Expression) -> None:
         depth += 1
         if depth > 60:
             message = "an expression nested deeper than 60 levels"
-            raise SpecError(message, expression.place, expression.path, "use `where:`")
+            raise SpecError(message, expression.place, expression.path, "name its parts in `where:`")
         for node in level:
             if fault := _fault(node):
                 at = node.func if isinstance(node, ast.Call) else node
@@ -195,10 +196,11 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
     if name.startswith("__"):
         return f"{name} {outside}", _HELP
     if name in _CONSTANTS and isinstance(node, ast.Name):
-        return f"{name} is not Python", f"write {_CONSTANTS[name]}"
+        return f"{name} is not defined", f"write {_CONSTANTS[name]}"
     is_method = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _METHODS
     if isinstance(node, ast.Call) and not is_method and not isinstance(node.func, ast.Name):
-        return "only names can be called", _HELP
+        method = getattr(node.func, "attr", "")
+        return f"there is no method .{method}()" if method else "only a name can be called", _CALL_HELP
     return None
 
 

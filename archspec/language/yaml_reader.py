@@ -66,10 +66,12 @@ def text_of(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read(MAX_SPEC_BYTES + 1).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        message = f"{path}: the file is not UTF-8 text: {error.reason} at byte {error.start}"
-        raise SpecError(message) from None
+        message = f"{path}: not UTF-8: {error.reason} at offset {error.start}"
+        raise SpecError(message, help="save the file as UTF-8") from None
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from None
+        is_missing = isinstance(error, FileNotFoundError)
+        message = f"there is no file {path}" if is_missing else f"{path}: {error.strerror or error}"
+        raise ConfigError(message, help="pass a spec file that can be read") from None
 
 
 def parse(source: Source, tree: Tree | None = None) -> Node:
@@ -84,7 +86,8 @@ def parse(source: Source, tree: Tree | None = None) -> Node:
 def compact_tree(source: Source) -> Tree:
     """Return the compact tree of a YAML text. Errors: as of :func:`parse`."""
     if len(source.text) > MAX_SPEC_BYTES:
-        raise SpecError(f"the file is longer than {MAX_SPEC_BYTES:,} characters", Place(source, 1, 1))
+        message = f"the file is longer than {MAX_SPEC_BYTES:,} characters"
+        raise SpecError(message, Place(source, 1, 1), help="split it into several specs")
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -96,7 +99,9 @@ def compact_tree(source: Source) -> Tree:
             getattr(error, "problem", None) or getattr(error, "context", None) or str(error).splitlines()[0]
         )
         place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source, 1, 1)
-        raise SpecError(f"not YAML: {detail}", place, help="see docs/spec-grammar.md") from None
+        raise SpecError(
+            f"invalid YAML: {detail}", place, help="correct the YAML here or in the lines above"
+        ) from None
 
 
 class _Nodes:
@@ -143,40 +148,46 @@ class _Events:
         for event in self.events:
             kind = type(event).__name__
             if kind == "DocumentStartEvent" and found is not None:
-                self.fail("a second document", event, "one spec, one document")
+                self.fail("a second document", event, "write one spec per file")
             if kind not in _AROUND:
                 found = self.tree(event)
         if found is None:
             raise SpecError(
-                "the file is empty", Place(self.source, 1, 1), help="a spec starts with model_type:"
+                "the file is empty", Place(self.source, 1, 1), help="start it with a comment and model_type:"
             )
         return found
 
     def tree(self, event: Any, depth: int = 0) -> Tree:
         kind, start = type(event).__name__, event.start_mark.index
         if kind == "AliasEvent" or event.anchor:
-            self.fail("anchors and aliases are not used in specs", event, "name a module or use `extends`")
+            self.fail("anchors and aliases are not allowed in specs", event, "write the value out")
         if event.tag:
-            self.fail(f"the tag {event.tag} is not used in specs", event, "write the value as text")
+            self.fail(f"the tag {event.tag} is not allowed in specs", event, "write the value without a tag")
         if kind == "ScalarEvent":
             end, quoted = event.end_mark.index, bool(event.style)
             is_slice = not quoted and self.source.text[start:end] == event.value
             return [start, end] if is_slice else [start, end, event.value, quoted]
         if depth == MAX_DEPTH:
-            self.fail(f"nested deeper than {MAX_DEPTH} levels", event, "give the inner parts names")
+            self.fail(
+                f"nested deeper than {MAX_DEPTH} levels",
+                event,
+                "name the inner parts, and refer to the names",
+            )
         inside = takewhile(lambda part: type(part).__name__ not in _ENDS, self.events)
         if kind == "SequenceStartEvent":
             return [start, [self.tree(part, depth + 1) for part in inside]]
         found: dict[str, Tree] = {}
         for part in inside:
             if type(part).__name__ in ("SequenceStartEvent", "MappingStartEvent"):
-                self.fail("a key must be text", part, "write the key in one line")
+                self.fail("a key must be a string", part, "write the key in one line")
             self.tree(part, depth + 1)  # refuses what no scalar may have
             key, one_line = part.value, part.start_mark.line == part.end_mark.line
             width = max(1, len(key) + 2 * bool(part.style)) if one_line else 1
             if key in found:
                 first = self.source.text.count("\n", 0, found[key][0]) + 1
-                self.fail(f"{key} is given twice, first in line {first}", part, "keep one of the two", width)
+                self.fail(
+                    f"{key} is given twice, first in line {first}", part, "remove one of the two", width
+                )
             found[key] = [part.start_mark.index, width, self.tree(next(self.events), depth + 1)]
         return [start, found]
 

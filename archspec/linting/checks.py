@@ -16,7 +16,6 @@ from functools import cache
 from archspec.configs.scope import Scope
 from archspec.errors import (
     ArchspecError,
-    ConfigError,
     Place,
     Problem,
     SpecError,
@@ -26,7 +25,7 @@ from archspec.errors import (
 from archspec.language.expression import Expression, callee, calls, names, text_of
 from archspec.linting.names import Context, declared_sub_config, expressions, modules_of_spec, problems
 from archspec.render import notation
-from archspec.specs.files import CONTRACTIONS, NOT_SPECS, NOTATION, read
+from archspec.specs.files import CONTRACTIONS, NOT_SPECS, NOTATION, is_shipped, read
 from archspec.specs.library import Library, shipped_library
 from archspec.specs.module_parser import contractions
 from archspec.specs.records import OPTIONS, TYPES, Module, Spec, SpecLibrary, output_paths, runs_of
@@ -34,12 +33,13 @@ from archspec.tree.builder import Builder
 from archspec.tree.runnable import read_by_conditions
 from archspec.tree.tensors import tensors
 
-_HEADER_HELP = "write one to three: the model, papers (arXiv:…), and code: …"
-_CODE_HELP = "add # code: transformers/models/…/modeling_….py"
+_HEADER_HELP = "start the file with one to three comment lines, e.g. # MyModel. code: my_package/model.py"
+_CODE_HELP = "add the path of the module to the comment, e.g. # code: my_package/model.py"
+_CONDITION_HELP = "write a comparison of config fields, e.g. hidden_size % num_heads == 0"
 _READ_BY_THE_ENGINE = {"tie_word_embeddings", "num_labels", "layer_types", "per_layer_config"}
 _GIVEN_HELP = "declare its type and default in config: too; `fixed:` replaces the field of the parent spec"
-_TEXT_HELP = f"types: {', '.join(TYPES)}; put quotes around a text with spaces"
-_UNUSED_HELP = "remove it: a spec has only the fields that a count depends on"
+_TEXT_HELP = f"choose from the types {', '.join(TYPES)}, or put the string in quotes"
+_UNUSED_HELP = "remove the field: a spec has only fields that affect a count"
 _PATH_HELP = "name a tensor or a module by its path within this module"
 
 
@@ -72,26 +72,51 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
         checks += (_top_expressions,) if is_shared else CHECKS
     found: list[Problem] = []
     for check in checks:
+        if check is _check_builds and any(one.path for one in found):
+            continue
         try:
-            found += check(spec)
+            more = [*check(spec)]
         except ArchspecError as error:  # a sub-config without a spec
-            found += [one._replace(place=one.place or Place(spec.source, 1, 1)) for one in error.problems]
+            more = [*error.problems]
+        found += [one._replace(place=one.place or Place(spec.source, 1, 1)) for one in more]
     return sorted(dict.fromkeys(found), key=lambda p: (p.place.line, p.place.column) if p.place else (0, 0))
 
 
 def _header(spec: Spec) -> Iterator[Problem]:
     place, lines = Place(spec.source, 1, 1), spec.header.splitlines()
     if not 0 < len(lines) <= 3:
-        yield Problem(f"the header has {len(lines)} comment lines", place, "", _HEADER_HELP)
+        message = f"the header has {len(lines)} comment lines" if lines else "the file has no header comment"
+        yield Problem(message, place, "", _HEADER_HELP)
     elif "code:" not in spec.header:
-        yield Problem("the header does not name the code", place, "", _CODE_HELP)
+        yield Problem("the header comment does not name the code", place, "", _CODE_HELP)
 
 
 def _file_name(spec: Spec) -> Iterator[Problem]:
     name = os.path.basename(spec.source.name).removesuffix(".yaml")
     if name != spec.model_type:
-        message = f"the file {name}.yaml has {spec.model_type or 'an empty text'} as its model_type"
-        yield Problem(message, Place(spec.source, 1, 1), help=f"write model_type: {name}")
+        message = f"model_type is {spec.model_type!r}, but the file is {name}.yaml"
+        yield Problem(message, _place_of_key(spec, "model_type"), help=f"write model_type: {name}")
+    if not spec.prefix.isidentifier():
+        help_ = "write the beginning of the names of classes, e.g. prefix: Llama"
+        yield Problem(f"{spec.prefix!r} cannot begin a class name", _place_of_key(spec, "prefix"), help=help_)
+    for used in sorted({one for one in spec.uses if spec.uses.count(one) > 1}):
+        yield Problem(f"{used} is repeated", _place_of_key(spec, "uses"), help=f"write {used} once")
+
+
+def _place_of_key(spec: Spec, key: str) -> Place:
+    """Return the line of a key of a spec; the first line if it is missing."""
+    lines = spec.source.text.splitlines()
+    number = next((index for index, line in enumerate(lines, 1) if line.startswith(f"{key}:")), 1)
+    return Place(spec.source, number, 1, len(key))
+
+
+def _conditions(spec: Spec) -> Iterator[Problem]:
+    """Yield conditions that no config can change."""
+    own = [condition for module in modules_of_spec(spec) for condition in module.require]
+    for condition in (*spec.require, *own):
+        if not names(condition.tree):
+            message = f"`{condition.text}` does not depend on the config"
+            yield Problem(message, condition.place, condition.path, _CONDITION_HELP)
 
 
 def _expressions(spec: Spec) -> Iterator[Problem]:
@@ -121,11 +146,13 @@ def _paths(spec: Spec) -> Iterator[Problem]:
     for module in modules_of_spec(spec):
         for tie in module.ties:
             if not tie.always and not has_flag:
-                message = "this tie never holds: tie_word_embeddings is not a field"
-                yield Problem(message, tie.place, f"{module.name}.tied", "declare the field")
+                message = "this tie is never used: tie_word_embeddings is not a config field"
+                help_ = "add tie_word_embeddings to config:, or write the tie under alias:"
+                yield Problem(message, tie.place, f"{module.name}.tied", help_)
         for path, place, key in _named_paths(module):
             if not _is_attribute(path, module):
-                yield Problem(f"{path} is not in {module.name}", place, f"{module.name}.{key}", _PATH_HELP)
+                message = f"{module.name} has no attribute {path}"
+                yield Problem(message, place, f"{module.name}.{key}", _PATH_HELP)
 
 
 def _named_paths(module: Module) -> Iterator[tuple[str, Place, str]]:
@@ -150,17 +177,23 @@ def _is_attribute(path: str, module: Module) -> bool:
 
 
 def _check_builds(spec: Spec) -> Iterator[Problem]:
-    """Build the default config, with tied and untied embeddings."""
+    """Build the default config, or the valid one that the spec gives, with tied and untied embeddings.
+
+    The default config of a shipped spec may be one that transformers rejects.
+    """
+    needs_fields = any(field.is_required for field in spec.fields.values()) and not spec.valid_config
     for settings in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
+        own = settings if "tie_word_embeddings" in spec.fields else {}
         try:
-            scope = Scope(spec, settings if "tie_word_embeddings" in spec.fields else {})
+            scope = Scope(spec, {**spec.valid_config, **own})
             scope.validate()
             for name in spec.architectures:
                 tensors(Builder(scope).build(name))
-        except SpecError as error:
-            yield from error.problems
-        except (ConfigError, UnknownArchitectureError):
-            continue  # the default config may lack a field, or have an unsupported sub-config
+        except UnknownArchitectureError:
+            continue  # the default config may have an unsupported sub-config
+        except ArchspecError as error:
+            if isinstance(error, SpecError) or not (needs_fields or is_shipped(spec.source.name)):
+                yield from (one for one in error.problems if not one.path.endswith(".require"))
 
 
 def _fields(spec: Spec) -> Iterator[Problem]:
@@ -179,7 +212,8 @@ def _fields(spec: Spec) -> Iterator[Problem]:
         default = field.default
         text = text_of(default.tree) if default and not field.types else ""
         if default and text == default.text and any(mark in text for mark in "|=[] "):
-            yield Problem(f"is {text!r} a type or a text?", default.place, f"config.{field.name}", _TEXT_HELP)
+            message = f"{text!r} is neither a type nor a string in quotes"
+            yield Problem(message, default.place, f"config.{field.name}", _TEXT_HELP)
 
 
 def _sub_config_defaults(spec: Spec) -> Iterator[Problem]:
@@ -213,7 +247,7 @@ def _unused_fields(spec: Spec) -> Iterator[Problem]:
     for field in spec.fields.values():
         is_own = field.place.source.name == spec.source.name and not field.is_required
         if is_own and field.name not in used and not _is_read_elsewhere(field.name, spec):
-            yield Problem(f"nothing reads {field.name}", field.place, "config", _UNUSED_HELP)
+            yield Problem(f"the field {field.name} is not used", field.place, "config", _UNUSED_HELP)
 
 
 def _words(expression: Expression) -> set[str]:
@@ -253,9 +287,10 @@ Check = Callable[[Spec], Iterator[Problem]]
 FILE_CHECKS: tuple[Check, ...] = (_header, _file_name)  # also of shared and refused specs
 CHECKS: tuple[Check, ...] = (
     _expressions,
+    _conditions,
     _paths,
-    _check_builds,
     _unused_fields,
     _fields,
     _sub_config_defaults,
+    _check_builds,  # last: the others find the cause
 )

@@ -12,7 +12,7 @@ from archspec.linting import checks
 from archspec.models.report import Record, Report, fact
 from archspec.reports import Block
 from archspec.specs.files import folder
-from archspec.specs.search_path import Folder, folders_of, library_of
+from archspec.specs.search_path import DIRECTORY_HELP, Folder, folders_of, library_of
 
 Folders = Folder | Sequence[Folder]
 
@@ -23,9 +23,9 @@ class SpecProblem(Record):
     file: str | None = fact("the file, or null", lambda one: one.place and one.place.source.name)
     line: int | None = fact("the line, from 1", lambda one: one.place and one.place.line, least=1)
     column: int | None = fact("the column, from 1", lambda one: one.place and one.place.column, least=1)
-    path: str = fact("the module and the attribute, empty for the whole spec")
+    path: str = fact("module and attribute; empty for the whole spec")
     message: str = fact("the problem")
-    help: str = fact("the remedy, or empty")
+    help: str = fact("an instruction that solves the problem; may be empty")
 
 
 class Lint(Report):
@@ -66,7 +66,7 @@ def lint(files: Folders | None = None, specs: Folder | Sequence[Folder] = ()) ->
     own = folders_of(specs)
     named = own if files is None else folders_of(files)
     if files is not None and not named:
-        raise ConfigError("files: the list is empty", help="name a file or a directory, or leave out files")
+        raise ConfigError("files: the list is empty", help="pass a file or a directory, or leave out files")
     found = [file for name in named for file in _files(name)] if named else checks.shipped_files()
     library = cache(lambda directory: library_of([*own, *directory]))
     problems = [problem for file in found for problem in checks.lint(file, library(_own_directory(file)))]
@@ -85,5 +85,5 @@ def _files(name: str) -> list[str]:
         return [name]
     found = [os.path.join(name, file) for file in sorted(os.listdir(name)) if file.endswith(".yaml")]
     if not found:
-        raise ConfigError(f"{name}: the directory is empty", help="specs are files that end in .yaml")
+        raise ConfigError(f"{name}: the directory has no .yaml files", help=DIRECTORY_HELP)
     return found

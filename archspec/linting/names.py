@@ -149,8 +149,15 @@ def _faults(tree: ast.expr, context: Context) -> Found:
         elif isinstance(node, ast.Attribute) and node.value not in bound:
             yield from _attribute(node, context)
         elif isinstance(node, ast.Name) and not context.knows(node.id):
-            help_ = did_you_mean(node.id, [*context.known_names(), *(name.id for name in bound)])
-            yield f"{node.id} is neither a config field nor a local name", node, help_
+            yield _unknown_name(node, context, [name.id for name in bound])
+
+
+def _unknown_name(node: ast.Name, context: Context, bound: list[str]) -> tuple[str, ast.AST, str]:
+    if node.id in LEAVES or context.spec.module(node.id) is not None:
+        return f"{node.id} is a module, not a value", node, f"write {node.id}() with its arguments"
+    own = [name for name in context.known_names() if name not in (*AXES, *TRAINING)]
+    help_ = did_you_mean(node.id, [*own, *bound])
+    return f"{node.id} is neither a config field nor a local name", node, help_
 
 
 def _loop_names(loop: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> list[ast.Name]:
@@ -164,7 +171,7 @@ def _attribute(node: ast.Attribute, context: Context) -> Found:
     sub = _sub_config(context, node.value)
     if sub is None and isinstance(node.value, ast.Name) and context.knows(node.value.id):
         message = f"{node.value.id} is not a sub-config, so it does not have {node.attr}"
-        yield message, node, "declare it as Config(model_type)"
+        yield message, node, f"declare {node.value.id} in config: as Config(model_type)"
     spec = sub.spec if sub is not None else None
     if spec is not None and not spec.refuse and not Context(spec).knows(node.attr):
         message = f"{node.attr} is not a field of {spec.model_type}"
@@ -175,7 +182,7 @@ def _call(node: ast.Call, context: Context) -> Found:
     name, contraction = callee(node), context.spec.library.contractions().get(callee(node))
     if name in FUNCTIONS or name in CONTAINERS or name == "given":
         if node.keywords:
-            yield f"{name}() does not take keyword arguments", node, ""
+            yield f"{name}() does not take keyword arguments", node, "pass them by position"
     elif name in LEAVES:
         yield from _check_binding(node, name, inspect.signature(LEAVES[name]), node.args)
     elif contraction:
@@ -188,11 +195,12 @@ def _module_call(node: ast.Call, context: Context, name: str) -> Found:
     """Check a call of a module or an auto class, maybe with a sub-config first."""
     is_auto, sub = name.startswith(AUTO), _sub_config(context, node.args[0] if node.args else None)
     if is_auto and name not in AUTO and not name.startswith("AutoModelFor"):
-        yield f"{name} is not an auto class", node.func, "AutoModel, AutoModelFor…, AutoBackbone"
+        help_ = "choose from: AutoModel, AutoModelFor…, AutoBackbone"
+        yield f"{name} is not an auto class", node.func, help_
         return
     spec = sub.spec if sub else context.spec
     if is_auto and spec is not None and not spec.refuse and auto_class(spec, name) is None:
-        help_ = f"its classes: {', '.join(spec.architectures)}"
+        help_ = f"choose from its classes: {', '.join(spec.architectures)}"
         yield f"{name} is not available for {spec.model_type}", node.func, help_
         return
     is_open = sub is not None and (
@@ -209,7 +217,8 @@ def _module_call(node: ast.Call, context: Context, name: str) -> Found:
         yield from _check_binding(node, module.name, _signature(module.parameters), args, owner)
     elif not is_open:
         known = [*owner.modules, *LEAVES, *FUNCTIONS, *CONTAINERS, *owner.library.contractions()]
-        yield f"{found} is not defined", node.func, did_you_mean(found, known)
+        help_ = did_you_mean(found, known) or f"define {found} under modules:"
+        yield f"{found} is not defined", node.func, help_
     elif is_auto and spec is not None and not spec.refuse:
         default = spec.module(auto_class(spec, name) or "")  # a config may replace it
         if default is not None:
@@ -242,5 +251,7 @@ def _check_binding(
         (signature.bind_partial if is_open else signature.bind)(*args, **keywords)
     except TypeError as error:
         wrong = next((key for key in keywords if key not in signature.parameters), "")
-        help_ = did_you_mean(wrong, known) if wrong else f"arguments: {', '.join(signature.parameters)}"
+        help_ = (
+            did_you_mean(wrong, known) if wrong else f"pass its arguments: {', '.join(signature.parameters)}"
+        )
         yield f"{name}: {error}", node, help_

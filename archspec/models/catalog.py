@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Collection, Iterator, Mapping
 
 from archspec.arguments import check_arguments, check_arguments_of
-from archspec.errors import Problem, UnknownArchitectureError, did_you_mean
+from archspec.errors import Problem, UnknownArchitectureError, list_names, nearest_names
 from archspec.models.report import Record, Report, fact, note_lines
 from archspec.reports import Block, Table
 from archspec.specs.library import Library
@@ -36,13 +37,17 @@ class Catalog(Report):
     )
     notes: list[str] = fact("locations of custom specs, and problems in them")
 
-    def __init__(self, model_types: dict[str, tuple[str, ...]], notes: list[str]) -> None:
-        self.model_types, self.notes = model_types, notes
+    def __init__(
+        self, model_types: dict[str, tuple[str, ...]], notes: list[str], invalid: Collection[str] = ()
+    ) -> None:
+        self.model_types, self.notes, self.invalid = model_types, notes, invalid
 
     def blocks(self) -> Iterator[Block]:
         """Yield a row for each model type, and the notes."""
-        none = "(no supported class)"
-        rows = [(model_type, " ".join(names) or none) for model_type, names in self.model_types.items()]
+        rows = [
+            (name, " ".join(names) or ("(invalid spec)" if name in self.invalid else "(no supported class)"))
+            for name, names in self.model_types.items()
+        ]
         count = sum(map(len, self.model_types.values()))
         caption = f"{count} architectures of {len(rows)} model types"
         yield Table("model type|architectures", rows, caption=caption, header=False)
@@ -70,17 +75,20 @@ def catalog(filter: str = "", specs: Specs = ()) -> Catalog:
         if is_wanted or matching:
             shown[model_type] = matching
     if not shown:
-        help_ = did_you_mean(filter, [*found, *(name for names in found.values() for name in names)])
+        near = nearest_names(filter, [*found, *(name for names in found.values() for name in names)])
+        help_ = f"did you mean {list_names(near)}?" if near else "run archspec list to see all"
         missing = Problem(f"no supported model type or class contains {filter!r}", help=help_)
         raise UnknownArchitectureError([missing, *library.unread])
-    return Catalog(shown, [*_own_specs(library, shown)])
+    files = {one.place.source.name for one in library.unread if one.place}
+    invalid = {os.path.basename(file).removesuffix(".yaml") for file in files}
+    return Catalog(shown, [*_own_specs(library, shown)], invalid)
 
 
 def _own_specs(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterator[str]:
     for model_type in shown:
         first, *others = library.files_of(model_type)
         if is_own(library, model_type):
-            hidden = "".join(f", in place of {one}" for one in others)
+            hidden = "".join(f", instead of {one}" for one in others)
             yield f"{model_type} is in {first}{hidden}"
     yield from map(str, library.unread)
 

@@ -73,7 +73,7 @@ def merge_base(
     if call is None or not isinstance(module.body, dict):
         return module
     if module.name in trail:
-        _fail(module, call, f"{module.name} extends itself", "break the circle")
+        _fail(module, call, f"{module.name} extends itself", f"remove {module.name} from extends")
     if _is_layer(call.tree):
         return module._replace(layer=call, extends=None)
     base = _base(module, call, own, inherited, (*trail, module.name))
@@ -124,7 +124,7 @@ def _arguments(module: Module, base: Module, call: Expression) -> dict[str, Expr
     """Return the base's parameters as local names, without those that keep their name."""
     tree = call.tree
     assert isinstance(tree, ast.Call)
-    help_ = f"parameters: {', '.join(base.parameters)}"
+    help_ = f"pass its parameters: {', '.join(base.parameters)}"
     given = dict(zip(base.parameters, tree.args, strict=False))
     if len(tree.args) > len(base.parameters):
         counts = f"takes {len(base.parameters)} arguments, {len(tree.args)} are given"
@@ -144,7 +144,7 @@ def _arguments(module: Module, base: Module, call: Expression) -> dict[str, Expr
             where[name] = value
             if name in module.parameters:
                 message = f"{name} is a parameter of {module.name}, and another one of {base.name}"
-                _fail(module, call, message, f"hand it on as {name}, or give it another name")
+                _fail(module, call, message, f"pass {name}={name}, or rename the parameter")
     return where
 
 

@@ -6,7 +6,16 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from archspec.errors import ArchspecError, Place, Problem, SpecError, UnknownArchitectureError, did_you_mean
+from archspec.errors import (
+    ArchspecError,
+    Place,
+    Problem,
+    SpecError,
+    UnknownArchitectureError,
+    did_you_mean,
+    list_names,
+    nearest_names,
+)
 from archspec.specs import files
 from archspec.specs.files import folder
 from archspec.specs.parser import parse_spec
@@ -160,8 +169,12 @@ class Library:
         """
         types = self.types_of(architecture)
         if not types:
-            help_ = did_you_mean(architecture, [*self.index(), *self.model_types()]) or LIST_HELP
-            missing = Problem(f"unknown architecture {architecture!r}", help=help_)
+            near = nearest_names(architecture, [*self.index(), *self.model_types()])
+            help_ = f"did you mean {list_names(near)}?" if near else LIST_HELP
+            if self.unread:
+                files_ = sorted({one.place.source.name for one in self.unread if one.place})
+                help_ = f"correct {list_names(files_, 'and')}: run archspec lint to see all problems"
+            missing = Problem(f"there is no class or model type {architecture!r}", help=help_)
             raise UnknownArchitectureError([missing, *self.unread])
         by_folder = ([name for name in types if files.find_spec(name, [one])] for one in self.folders)
         candidates = next(filter(None, by_folder))
@@ -170,7 +183,7 @@ class Library:
         needed = [name for name in candidates if all(name in (one, *found[one].needs) for one in candidates)]
         if not named and not needed:
             message = f"{architecture} belongs to several model types: {', '.join(candidates)}"
-            raise UnknownArchitectureError(message, help="give a config with model_type")
+            raise UnknownArchitectureError(message, help="pass a config with model_type")
         return max(named, key=len) if named else needed[0]
 
     def _read(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
@@ -179,10 +192,15 @@ class Library:
         def load(name: str, place: Place) -> Spec:
             found = self._find(name, path)
             if not found:
-                help_ = did_you_mean(name, self.model_types())
-                raise SpecError(f"the spec {name!r} does not exist", place, help=help_)
+                near = nearest_names(name, self.model_types())
+                help_ = f"did you mean {list_names(near)}?" if near else LIST_HELP
+                raise SpecError(f"there is no spec {name!r}", place, help=help_)
             if os.path.realpath(found) in inner:
-                raise SpecError(f"{name} is extended or used in a circle", place, help="break the circle")
+                raise SpecError(
+                    f"{name} is extended or used in a circle",
+                    place,
+                    help=f"remove {name} from one of the specs",
+                )
             return self._read(found, inner, parsed)
 
         if path not in parsed:

@@ -29,7 +29,7 @@ class ModuleParser:
             place = mapping.keys[key]
             name, parameters = parse_signature(self.reader, key, place, path)
             if name in modules:
-                self.reader.problem(f"{name} is defined twice", place, path, "keep one of the two")
+                self.reader.problem(f"{name} is defined twice", place, path, "remove one of the two")
             if name and not (path == "architectures" and isinstance(node, Scalar) and node.empty):
                 modules[name] = self._module(name, parameters, node, place)
         return modules
@@ -86,7 +86,7 @@ class ModuleParser:
         if "{" not in key or not isinstance(part, Expression):
             return part
         if not isinstance(part.tree, ast.GeneratorExp):
-            self.reader.problem(f"{key} needs a loop", part.place, part.path, "add: for i in range(n)")
+            self.reader.problem(f"{key} needs a loop", part.place, part.path, "add a loop: for i in range(n)")
             return part
         pieces = re.split(r"[{}]", key)  # texts and expressions in turn
         terms = [piece if i % 2 else repr(piece) for i, piece in enumerate(pieces)]
@@ -107,7 +107,9 @@ class ModuleParser:
                 names = ", ".join(re.findall(r"\{([^{}]*)\}", target + source))
                 turns = self.reader.compose(f"[[{names}] {loops}]", value.place, f"{path}.{target}")
             elif "{" in target + source:
-                self.reader.problem("a tie with {…} needs a loop", place, path, "add: for i in range(n)")
+                self.reader.problem(
+                    "a tie with {…} needs a loop", place, path, "add a loop: for i in range(n)"
+                )
             ties.append(Tie(target, source, turns, place, key == "alias"))
         return ties
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from itertools import takewhile
+from keyword import iskeyword
 
 from archspec.errors import Place, Source, SpecError, did_you_mean
 from archspec.language.expression import Expression
@@ -33,9 +35,9 @@ def parse_spec(text: Source, load: Loader, library: SpecLibrary, compiled: Node 
     Errors: :class:`SpecError` with all problems of the file at once.
     """
     root = compiled or parse_yaml(text)
-    keys = f"keys: {', '.join(KEYS)}"
+    keys = f"choose from: {', '.join(KEYS)}"
     if not isinstance(root, Mapping):
-        raise SpecError("a spec is a mapping of keys", root.place, help=keys)
+        raise SpecError("a spec must be a mapping of keys", root.place, help=keys)
     reader = PartReader(text, checked=compiled is not None)
     for key in (key for key in root.items if key not in KEYS):
         help_ = did_you_mean(key, KEYS) or keys
@@ -68,7 +70,7 @@ class _SpecParser:
         reader, root = self.reader, self.root
         model_type = reader.text(root, "model_type")
         if not model_type:
-            reader.problem("model_type is missing", root.place, "", "a spec starts with model_type:")
+            reader.problem("model_type is missing", root.place, "", "write model_type: and the file name")
         prefix = reader.text(root, "prefix") or camel_case(model_type)
         parent = next(self.load_specs("extends"), None)
         base = parent.base_model_prefix if parent else model_type.replace("-", "_")
@@ -107,7 +109,7 @@ class _SpecParser:
         for alias in aliases.items:
             if alias in spec.fields or alias in spec.fixed:
                 message = f"{alias} is a field, and another name of one"
-                self.reader.problem(message, aliases.keys[alias], "attribute_map", "keep one of the two")
+                self.reader.problem(message, aliases.keys[alias], "attribute_map", "remove one of the two")
         return {*own, *aliases.items, *fixed}
 
     def add_modules(self, spec: Spec, names: set[str]) -> Spec:
@@ -146,8 +148,11 @@ class _SpecParser:
                 help_ = "remove it from drop: a definition here replaces the parent's"
                 self.reader.problem(f"{name} is dropped, but defined here", self.root.keys["drop"], "", help_)
             elif not groups:
-                help_ = did_you_mean(name, spec.modules)
-                self.reader.problem(f"{name} is not there to be dropped", self.root.keys["drop"], "", help_)
+                help_ = did_you_mean(name, {*spec.modules} - own)
+                message = f"{name} is not defined in the parent spec"
+                self.reader.problem(
+                    message, self.root.keys["drop"], "drop", help_ or f"remove {name} from drop"
+                )
             for group in groups:
                 del group[name]
         return spec._replace(architectures=tuple(name for name in spec.architectures if name not in dropped))
@@ -156,8 +161,11 @@ class _SpecParser:
         mapping = self.reader.mapping(self.root, "config")
         for name, node in mapping.items.items():
             place = mapping.keys[name]
-            if not (name.isidentifier() and name.isascii()):
-                help_ = "a field is a Python name"
+            if not (name.isidentifier() and name.isascii()) or iskeyword(name):
+                plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+                is_plain = plain.isidentifier() and not iskeyword(plain)
+                help_ = f"use letters, digits and underscores, e.g. {plain if is_plain else 'hidden_size'}"
+                help_ = "choose a name that is not a Python keyword" if iskeyword(name) else help_
                 self.reader.problem(f"{name!r} is not a field name", place, "config", help_)
             elif field := self.field(name, node, place):
                 yield name, field
@@ -169,7 +177,7 @@ class _SpecParser:
             written, equals, _ = node.raw.partition("=")
             if written.count("[") > MAX_BRACKETS:
                 message = f"the type has more than {MAX_BRACKETS} brackets"
-                self.reader.problem(message, node.place, path, "write a shorter type, or `list`")
+                self.reader.problem(message, node.place, path, "write a shorter type, or list")
                 return None
             text = node.quoted and not written.startswith(LAYERS)  # whose default has colons in it
             types = () if text or written.strip() == "None" else parse_kinds(written)
@@ -211,7 +219,7 @@ class _SpecParser:
         node = self.root.items[key]
         parts = node.items if isinstance(node, Sequence) else [node]
         named = [one.items if isinstance(one, Mapping) else {"": one} for one in parts]
-        help_ = "one line each: - a % b == 0, or - Class: a % b == 0"
+        help_ = "write one condition per line: - a % b == 0, or - Class: a % b == 0"
         every = [(name, inner) for one in named for name, inner in one.items()]
         found = ((name, self.reader.expression(inner, key, 0, help_)) for name, inner in every)
         return tuple((name, condition) for name, condition in found if condition is not None)

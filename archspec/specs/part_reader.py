@@ -20,7 +20,7 @@ class PartReader:
     def expression(self, node: Node, path: str, skip: int = 0, help_: str = "") -> Expression | None:
         """Return a scalar, without ``skip`` leading characters, as an expression; None after a problem."""
         if not isinstance(node, Scalar):
-            self.problem("one expression is expected here", node.place, path, help_ or "write it on one line")
+            self.problem("this must be an expression", node.place, path, help_ or "write it on one line")
             return None
         try:
             return parse(node, path, skip, self.checked)
@@ -35,7 +35,10 @@ class PartReader:
         """Return the expressions under a key: one, or a list."""
         node = parent.items.get(key)
         items = node.items if isinstance(node, Sequence) else [] if node is None else [node]
-        found = (self.expression(item, path + key, 0, "one line each: - a % b == 0") for item in items)
+        found = (
+            self.expression(item, path + key, 0, "write one condition per line: - a % b == 0")
+            for item in items
+        )
         return tuple(one for one in found if one is not None)
 
     def named_expressions(self, mapping: Mapping, path: str) -> dict[str, Expression]:
@@ -54,10 +57,10 @@ class PartReader:
         node = parent.items.get(key)
         if not isinstance(node, Mapping):
             if node is not None and not (isinstance(node, Scalar) and node.empty):
-                self.problem(f"{key} is a mapping", node.place, key, "one `name: value` a line")
+                self.problem(f"{key} must be a mapping", node.place, "", "write one `name: value` per line")
             return Mapping({}, {}, parent.place)
         for name in (name for name in node.items if allowed and name not in allowed):
-            help_ = f"keys: {', '.join(allowed)}"
+            help_ = f"choose from: {', '.join(allowed)}"
             self.problem(f"{name} is not a key here", node.keys[name], "", help_)
         return node
 
@@ -75,5 +78,5 @@ class PartReader:
     def scalar(self, node: Node) -> str:
         if isinstance(node, Scalar):
             return node.text
-        self.problem("text is expected here", node.place, "", "write one line of text")
+        self.problem("this must be a string", node.place, "", "write it on one line")
         return ""

@@ -10,11 +10,12 @@ import os
 from collections.abc import Sequence
 from functools import cache
 
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 from archspec.specs.library import Library, shipped_library
 from archspec.specs.records import SpecLibrary
 
 VARIABLE = "ARCHSPEC_PATH"
+DIRECTORY_HELP = "pass a directory with spec files (.yaml)"
 GROUP = "archspec.specs"
 Folder = str | os.PathLike[str]
 Specs = Folder | Sequence[Folder] | Library
@@ -33,7 +34,7 @@ def library_of(specs: Specs = ()) -> Library:
     if isinstance(specs, Library):
         return specs
     on_path = filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))
-    given = [*(("--specs", one) for one in folders_of(specs)), *((VARIABLE, one) for one in on_path)]
+    given = [*((option("specs"), one) for one in folders_of(specs)), *((VARIABLE, one) for one in on_path)]
     own = [_check_directory(origin, one) for origin, one in given]
     return Library(*own, *shipped_library().folders, beyond=entry_points) if own else installed_library()
 
@@ -57,7 +58,7 @@ def is_own(library: SpecLibrary, model_type: str) -> bool:
 
 def _check_directory(origin: str, given: str) -> str:
     """Return a directory's path. Errors: :class:`ArchspecError` unless it is a directory with a spec."""
-    path, help_ = os.path.abspath(os.path.expanduser(given)), "name a directory with specs, files in .yaml"
+    path, help_ = os.path.abspath(os.path.expanduser(given)), DIRECTORY_HELP
     if not given.strip() or not os.path.isdir(path):
         raise ArchspecError(f"{origin}: {given!r} is not a directory", help=help_)
     try:
@@ -65,7 +66,7 @@ def _check_directory(origin: str, given: str) -> str:
     except OSError as error:
         raise ArchspecError(f"{origin} {given}: {error.strerror or error}", help=help_) from None
     if not any(name.endswith(".yaml") for name in names):
-        raise ArchspecError(f"{origin} {given}: the directory lacks specs", help=help_)
+        raise ArchspecError(f"{origin} {given}: the directory has no .yaml files", help=help_)
     return path
 
 
@@ -95,4 +96,4 @@ def _folder_of(name: str, value: str) -> str:
     if package and package.origin and not places and not rest:  # a module in the directory of its specs
         return os.path.dirname(package.origin)
     message = f"the entry point {name} = {value} of {GROUP} is not an installed package"
-    raise ArchspecError(message, help="repair or uninstall the package that brings it")
+    raise ArchspecError(message, help="reinstall or uninstall the package that declares it")

@@ -235,7 +235,7 @@ class Subject:
 
 
 def _is_limit(refusal: ArchspecError) -> bool:
-    return f"more than {MAX_WORK:,} steps" in str(refusal)
+    return f"over {MAX_WORK:,} steps" in str(refusal)
 
 
 def _plain_value(value: Any) -> Any:

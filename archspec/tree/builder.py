@@ -14,6 +14,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.values import describe
+from archspec.specs.library import LIST_HELP
 from archspec.specs.records import AUTO, Body, Module, Tie, model_types
 from archspec.specs.torch_layers import LEAVES, decidable
 from archspec.tree.inside import Frame as Frame
@@ -48,7 +49,8 @@ class Builder(Inside):
         """
         spec = self.scope.spec
         if spec.refuse:
-            raise UnknownArchitectureError(f"{spec.model_type} is not supported: {spec.refuse}")
+            message = f"{spec.model_type} is not supported: {spec.refuse}"
+            raise UnknownArchitectureError(message, help=LIST_HELP)
         module = spec.module(architecture)
         if module is None:
             message = f"{architecture!r} is not an architecture of {spec.model_type}"
@@ -90,7 +92,9 @@ class Builder(Inside):
             if name not in frame.local:
                 if default is None:
                     self.fail(
-                        f"{module.name} needs {name}", node, f"parameters: {', '.join(module.parameters)}"
+                        f"{module.name} needs {name}",
+                        node,
+                        f"pass its parameters: {', '.join(module.parameters)}",
                     )
                 frame.local[name] = self.evaluate(default, {})
         for condition in module.require:
@@ -98,7 +102,7 @@ class Builder(Inside):
         body = self.part(module.body)
         if body is None and isinstance(module.body, Expression):
             self.expression = module.body
-            self.fail(f"{module.name} is nothing, a class must be a module", module.body.tree)
+            self.fail(f"{module.name} is None", module.body.tree, "write a module, e.g. Linear(a, b)")
         assert body is not None  # a body of attributes is a module
         built = body.copy()
         built.cls, built.module, built.scope = module.name, module, frame.scope
@@ -193,7 +197,8 @@ class Builder(Inside):
             elif isinstance(value, dict):
                 keywords |= {str(k): v for k, v in value.items()}
             else:
-                self.fail(f"`**` needs a mapping, not {describe(value)}", keyword.value)
+                help_ = "write the arguments out"
+                self.fail(f"`**` needs a mapping, not {describe(value)}", keyword.value, help_)
         if name in LEAVES:
             return self.leaf(name, arguments, keywords, node)
         if name in _CONTAINERS:
@@ -208,7 +213,7 @@ class Builder(Inside):
             usual = _named_types(scope, node.args[0])
             scope = arguments.pop(0)
         elif arguments and arguments[0] is None and name.startswith(AUTO):
-            self.fail(f"`{ast.unparse(node.args[0])}` is null", node.args[0], "give the sub-config")
+            self.fail(f"`{ast.unparse(node.args[0])}` is null", node.args[0], "set the sub-config")
         module = self._find(name, scope, node, usual)
         return self.bind_arguments(module, scope, arguments, keywords, node)
 
@@ -221,7 +226,7 @@ class Builder(Inside):
         if name.startswith(AUTO):
             if spec.refuse:
                 path = scope.origin.path + spec.model_type
-                raise UnknownArchitectureError(f"{path} is not supported: {spec.refuse}")
+                raise UnknownArchitectureError(f"{path} is not supported: {spec.refuse}", help=LIST_HELP)
             found = (auto_class if spec.model_type in usual else listed_class)(spec, name)
             if found is None:
                 message = f"transformers' {name} lists no class for the model type {spec.model_type}"
@@ -230,7 +235,8 @@ class Builder(Inside):
             name = found
         module = spec.module(name)
         if module is None:
-            self.fail(f"{name} is not defined", node.func, did_you_mean(name, [*spec.modules, *LEAVES]))
+            help_ = did_you_mean(name, [*spec.modules, *LEAVES]) or f"define {name} under modules:"
+            self.fail(f"{name} is not defined", node.func, help_)
         return module
 
     def bind_arguments(
@@ -239,7 +245,8 @@ class Builder(Inside):
         """Bind arguments to parameters; keywords that are config fields hold for the whole module."""
         if len(arguments) > len(module.parameters):
             counts = f"takes {len(module.parameters)} arguments, {len(arguments)} are given"
-            self.fail(f"{module.name} {counts}", node)
+            help_ = f"pass its parameters: {', '.join(module.parameters)}"
+            self.fail(f"{module.name} {counts}", node, help_)
         values = dict(zip(module.parameters, arguments, strict=False))
         fields: Locals = {}
         for key, value in keywords.items():

@@ -43,7 +43,7 @@ class Inside(Evaluator):
             return frame.local[name]
         if name in frame.where:
             if name in frame.pending:
-                self.fail(f"{name} depends on itself", node, "break the circle in `where:`")
+                self.fail(f"{name} depends on itself", node, f"define {name} without itself in `where:`")
             frame.pending.add(name)
             frame.local[name] = self.evaluate(frame.where[name], dict(frame.local))
             frame.pending.discard(name)
@@ -83,11 +83,13 @@ class Inside(Evaluator):
     def _read_routing(self, arguments: list[Any], node: ast.Call) -> Routed | None:
         """Return the arguments of `.routed`; None if one of them is null."""
         if len(arguments) != 2:
-            self.fail("routed takes the experts used for a token and the number of experts", node)
+            message = "routed(k, E) takes two arguments: experts per token and number of experts"
+            self.fail(message, node, "write, e.g. .routed(num_experts_per_tok, num_experts)")
         for number in arguments:
             kind = type(value_of(number))
             if number is not None and (not issubclass(kind, int) or kind is bool or decidable(number) < 0):
-                self.fail(f"{describe(number)} is not a number of experts", node)
+                help_ = "pass integers of at least 0"
+                self.fail(f"{describe(number)} is not a number of experts", node, help_)
         return None if any(argument is None for argument in arguments) else Routed(*arguments)
 
     def demand(self, condition: Expression, frame: Frame) -> None:
@@ -121,10 +123,15 @@ class Inside(Evaluator):
                 *map(plain, arguments), **{key: plain(value) for key, value in keywords.items()}
             )
         except LayerError as error:
-            self.fail(f"`{ast.unparse(node)}`: {error}", node)
+            self.fail(f"`{ast.unparse(node)}`: {error}", node, "use other arguments")
         except TypeError as error:
             detail = str(error).partition("() ")[2] or str(error)
-            self.fail(f"{name}: {detail}", node, "the arguments are those of torch's constructor")
+            from inspect import signature  # imported for an error only
+
+            known = [*signature(LEAVES[name]).parameters]
+            wrong = next((key for key in keywords if key not in known), "")
+            help_ = did_you_mean(wrong, known) if wrong else f"pass its arguments: {', '.join(known)}"
+            self.fail(f"{name}: {detail}", node, help_)
         for tensor in tensors:
             self.check_shape(tensor, node)
         return Node(name, tensors)
@@ -133,29 +140,34 @@ class Inside(Evaluator):
         numel = 1
         if len(tensor.shape) > MAX_DIMENSIONS:
             what = f"`{ast.unparse(node)}` has a tensor of {len(tensor.shape):,} dimensions"
-            self.fail(f"{what}, more than torch computes with", node, f"give at most {MAX_DIMENSIONS}")
+            self.fail(
+                f"{what}, more than torch computes with", node, f"use at most {MAX_DIMENSIONS} dimensions"
+            )
         for size in tensor.shape:
             kind = type(value_of(size))
             if not issubclass(kind, int) or kind is bool:
-                self.fail(f"a size of `{ast.unparse(node)}` is {describe(size)}, not an integer", node)
+                help_ = "use // to round a quotient down" if issubclass(kind, float) else "pass integers"
+                self.fail(f"a size of `{ast.unparse(node)}` is {describe(size)}, not an integer", node, help_)
             if decidable(size) < 0:
-                self.fail(f"a size of `{ast.unparse(node)}` is negative: {size}", node)
+                help_ = "use sizes of at least 0"
+                self.fail(f"a size of `{ast.unparse(node)}` is negative: {size}", node, help_)
             numel *= decidable(size)
         if numel > MAX_NUMEL:
             count = f"{numel:,}" if numel < MAX_NUMEL**4 else "far too many"
-            self.fail(f"`{ast.unparse(node)}` has {count} elements, more than torch can hold", node)
+            message = f"`{ast.unparse(node)}` has {count} elements, more than torch can hold"
+            self.fail(message, node, "use smaller sizes")
 
     def change(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         """Return a module after `weight_norm` or `replace_batch_norm`."""
         if not arguments or not isinstance(arguments[0], Node):
-            self.fail(f"{name} takes a module", node)
+            self.fail(f"{name} takes a module", node, f"write, e.g. {name}(Linear(a, b))")
         if name == "replace_batch_norm":
             return _frozen_norms(arguments[0])
         other: Node = arguments[0].copy()
         try:
             other.tensors = weight_norm(other.tensors, **keywords)
         except (LayerError, TypeError, IndexError) as error:
-            self.fail(f"weight_norm: {error}", node)
+            self.fail(f"weight_norm: {error}", node, "use other arguments")
         return other
 
 

@@ -91,8 +91,8 @@ def _walk(root: Node) -> list[Tensor]:
         seen += 1
         if seen > MAX_MODULES or len(entries) > MAX_TENSORS:
             what = f"{MAX_TENSORS:,} tensors" if seen <= MAX_MODULES else f"{MAX_MODULES:,} modules"
-            name = root.scope.origin.name if root.scope else "config"
-            raise ConfigError(f"{name}: the model has more than {what}; that many are not listed")
+            label = root.scope.origin.label if root.scope else ""
+            raise ConfigError(f"{label}the model has more than {what}", help="use smaller values")
         frozen, routed = frozen or node.frozen, node.routed or routed
         for leaf in node.tensors:
             name, numel = join_path(prefix, leaf.name), math.prod(leaf.shape)
@@ -128,7 +128,7 @@ def _tied_names(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
                 pairs = [(target + end, source + end) for end in ends if source + end in by_name]
                 if not pairs:
                     there = target in by_name or ends
-                    message = f"nothing is tied: {source if there else target} does not exist"
+                    message = f"the tie has no effect: {source if there else target} does not exist"
                     raise SpecError(message, tie.place, "tied", "name a tensor, or a module on both sides")
             for one, other in pairs:
                 if (end := holder(other)) != one and (start := holder(one)) != end:
@@ -159,7 +159,7 @@ def output_embeddings(root: Node, prefix: str = "") -> list[str]:
     for part in path.split("."):
         if part not in node.children:
             assert declared is not None
-            help_ = "name a module by its path"
+            help_ = "name a module by its path within this class"
             raise SpecError(f"{path} does not exist", declared.place, "output_embeddings", help_)
         node = node.children[part]
     full = join_path(prefix, path)

@@ -131,13 +131,12 @@ def test_a_symbolic_link_to_itself(line: str, folder: Path, cli: Command) -> Non
     (folder / "loop").symlink_to("loop")
     (folder / "folder").mkdir()
     (folder / "folder" / "config.json").symlink_to("../loop")
-    (error,) = cli(line, code=2).err.splitlines()
-    assert "Too many levels of symbolic links" in error
+    assert "Too many levels of symbolic links" in cli(line, code=2).err.splitlines()[0]
 
 
 def test_a_link_to_nothing(folder: Path, cli: Command) -> None:
     (folder / "bert").symlink_to("gone")
-    assert cli("count bert", code=2).err == "bert: No such file or directory\n"
+    assert cli("count bert", code=2).err.startswith("bert: No such file or directory\n")
 
 
 EVIL = "\x1b[31m\x9bA\r\nhelp: rm -rf \u202e|x"

@@ -21,8 +21,8 @@ SPECS = list(shipped_library().files().values())
 WORDS = {*keyword.kwlist, "range", "enumerate", "zip", "len"}
 
 FOUND = [
-    (1, 1, "the header has 0 comment lines"),
-    (4, 3, "nothing reads unread"),
+    (1, 1, "the file has no header comment"),
+    (4, 3, "the field unread is not used"),
     (9, 13, "given('scaled') needs a type: scaled is not in config"),
     (12, 28, "heads is neither a config field nor a local name"),
     (14, 28, "too is neither a config field nor a local name"),
@@ -38,12 +38,12 @@ FOUND = [
     (22, 40, "n is neither a config field nor a local name"),
     (22, 50, "m is neither a config field nor a local name"),
     (23, 18, "token is neither a config field nor a local name"),
-    (23, 18, "dens is not in BrokenLayer"),
+    (23, 18, "BrokenLayer has no attribute dens"),
     (25, 9, "causal_atention is not defined"),
     (26, 9, "causal_attention: missing a required argument: 'head_dim'"),
-    (35, 7, "this tie never holds: tie_word_embeddings is not a field"),
-    (35, 7, "modle.layers.{0}.dense.weight is not in BrokenForCausalLM"),
-    (37, 7, "lm_haed.weight is not in BrokenForCausalLM"),
+    (35, 7, "this tie is never used: tie_word_embeddings is not a config field"),
+    (35, 7, "BrokenForCausalLM has no attribute modle.layers.{0}.dense.weight"),
+    (37, 7, "BrokenForCausalLM has no attribute lm_haed.weight"),
 ]
 
 
@@ -104,7 +104,10 @@ def test_every_word_of_a_constructor_matters(path: str, tmp_path: Path) -> None:
         (
             "attribute_map: {n: m}\nconfig:\n  size: int_ | None = 3",
             "Linear(size, size)",
-            ["n is an alias of m, which is not a field", "is 'int_ | None = 3' a type or a text?"],
+            [
+                "n is an alias of m, which is not a field",
+                "'int_ | None = 3' is neither a type nor a string in quotes",
+            ],
         ),
         (
             "config:\n  text: AutoConfig(llama, n_positions=3, n_positionz=3)",
@@ -119,8 +122,15 @@ def test_every_word_of_a_constructor_matters(path: str, tmp_path: Path) -> None:
         (
             "config: {tie_word_embeddings: true}",
             "Linear(1, 1)\n    tied: {a.weight: a.wieght}",
-            ["nothing is tied: a.wieght does not exist"],
+            ["the tie has no effect: a.wieght does not exist"],
         ),
+        ("config: {}\nrequire: 5", "Linear(1, 1)", ["`5` does not depend on the config"]),
+        ("config: {}\nprefix: 5", "Linear(1, 1)", ["'5' cannot begin a class name"]),
+        ("config: {}\nuses: [heads, heads]", "Linear(1, 1)", ["heads is repeated"]),
+        ("config: {for: 3}", "Linear(1, 1)", ["'for' is not a field name"]),
+        ("config: {}", "Linear(1, -3)", ["a size of `Linear(1, -3)` is negative: -3"]),
+        ("config: {}", "Linear(1, 1) for i in 3", ["`3` is the number 3, not a list"]),
+        ("config: {}", "Linear(1, 1 // 0)", ["division by zero in `1 // 0`"]),
         (  # in a branch that no config takes
             "config: {}",
             "Linear(1, 1) if 1 > 2 else Linear(1,, 2)",
@@ -137,7 +147,7 @@ def test_problems_of_fields_and_branches(keys: str, part: str, found: list[str],
 
 def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", "nowhere.yaml"]) == 2
-    assert capsys.readouterr().err.startswith("nowhere.yaml: ")
+    assert capsys.readouterr().err.startswith("there is no file nowhere.yaml")
 
 
 def test_contractions(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_shared_head_names_the_base_model_as_the_spec_does(tmp_path: Path) -> 
         ("Wide(1, True, 3)", "Wide takes 2 arguments, 3 are given"),
         ("Wide(1, depth=3)", "depth is not a parameter of Wide"),
         ("Wide(1) if bias else Parent()", "is not a call of a module"),
-        ("[Wide(1), Parent()]", "one expression is expected here"),
+        ("[Wide(1), Parent()]", "this must be an expression"),
         ("Toy()", "Toy is not defined"),
         ("Round()", "Round extends itself"),
         ("Narrow(1)", "size is a parameter of Narrow, and another one of Wide"),

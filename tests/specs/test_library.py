@@ -141,7 +141,7 @@ def refused(folder: Path, text: str) -> list[str]:
             [
                 "8: requires is not a key of a spec",
                 "6: n is a field, and another name of one",
-                "7: gone is not there to be dropped",
+                "7: gone is not defined in the parent spec",
                 "7: ToyModel is dropped, but defined here",
             ],
         ),

@@ -118,7 +118,7 @@ SET, RANGE = "--set hidden_size=64", "--set hidden_size=64:128:64"
         (f"{SET} --plot x.gif", "unknown picture format '.gif'"),
         (f"{SET} --plot x.png", "no field has more than one number"),
         (f"{RANGE} --plot x.png --log z", "x, y or xy"),
-        (f"{RANGE} --plot x.png --overlay NoModel", "unknown architecture"),
+        (f"{RANGE} --plot x.png --overlay NoModel", "there is no class or model type"),
         (f"{RANGE} --plot x.png --kind pie", "argument --kind: invalid choice: 'pie'"),
         (f"{RANGE} --plot x.png --kind pareto", "pareto needs two columns"),
     ],

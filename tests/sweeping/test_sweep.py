@@ -334,7 +334,7 @@ def test_a_count_that_is_given_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(SweepError, match="more than 300,000 steps") as refusal:
         rows_of("MiniMaxModel", {"num_hidden_layers": [3, 9000]})
     assert "bug" not in str(refusal.value)
-    given_up = ConfigError("this takes more than 300,000 steps")
+    given_up = ConfigError("the config is too large to evaluate (over 300,000 steps)")
     monkeypatch.setattr(Subject, "_run", lambda self, point: (SweepPath(self.space), given_up))
     (row,) = rows_of("MiniMaxModel", {"num_hidden_layers": [80]})
     assert row["params"] == params_of("MiniMaxModel", {"num_hidden_layers": 80})
