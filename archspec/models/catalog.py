@@ -26,7 +26,8 @@ class ModelType(Record):
 class Catalog(Report):
     """The supported models; made by :func:`archspec.catalog`.
 
-    ``model_types`` maps each model type to its architectures, the base model first.
+    ``model_types`` maps each model type to its architectures, the base model first. ``invalid`` are the model
+    types of custom specs that are not valid.
     """
 
     model_types: Mapping[str, tuple[str, ...]] = fact(

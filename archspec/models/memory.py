@@ -189,7 +189,7 @@ class Training(TrainingStep, OfModel, Report):
     """Memory of one training step on the rank that uses the most; made by :meth:`archspec.Model.training`.
 
     ``parts`` has a row per part of the memory: ``name``, ``dtype``, ``elements``, ``bytes``, and
-    ``shared_by``, the data-parallel ranks that ZeRO shards it across. Gradients have the weights' dtype, as
+    ``sharded_across``, the data-parallel ranks that share it by ZeRO. Gradients have the weights' dtype, as
     in torch. ``ranks`` has the degree of each kind of parallelism. ``batch`` is the micro-batch of a rank; a
     pipeline stage stores one per stage from itself to the last.
 
