@@ -79,7 +79,7 @@ def columns_of(names: Sequence[str], models: Sequence[Model], calls: Calls) -> l
     """
     for name in names:
         if list(names).count(name) > 1:
-            raise ArchspecError(f"the column {name} is given twice", help="name each column once")
+            raise ArchspecError(f"the column {name} is given twice", help=f"remove one {name}")
     glyphs = {field: glyph for field, glyph in standard_glyphs().items() if field not in AXES}
     return [_column(name, models, calls, glyphs) for name in names]
 
@@ -104,7 +104,7 @@ def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[st
         latex = f"\\texttt{{{escape(name)}}}"
         return Column(name, name, latex, "", lambda model: _field(model, [name]))
     raise ArchspecError(
-        f"{name or 'an empty name'} is not a column: none of the models has this field",
+        f"unknown column {name!r}",
         help=_suggestion(name, models),
     )
 
@@ -114,7 +114,7 @@ def _suggestion(name: str, models: Sequence[Model]) -> str:
     fields = (
         field for model in models for field in [*model.scope.spec.fields, *model.scope.spec.attribute_map]
     )
-    return did_you_mean(name, [*known, *fields]) or "name a quantity, a cost, a field or a symbol"
+    return did_you_mean(name, [*known, *fields]) or f"choose from: {', '.join(known)}, or a config field"
 
 
 def _quantity(name: str) -> str:

@@ -11,7 +11,7 @@ from archspec.arguments import check_arguments_of
 from archspec.compare.alignment import KINDS, Alignment, align
 from archspec.configs.origin import merge_overrides
 from archspec.costs.excess import notes_of
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 from archspec.models.calls import EXCESS
 from archspec.models.counts import Tied
 from archspec.models.model import Model, Source, load
@@ -235,7 +235,10 @@ def diff(  # noqa: PLR0913 - the options of the verb
     """
     lengths = lengths_in(locals())
     if lengths and tokens is None:
-        raise ArchspecError(f"{next(iter(lengths))} has no effect without tokens", help="set tokens")
+        name, needed = option(next(iter(lengths))), option("tokens")
+        raise ArchspecError(
+            f"{name} has no effect without {needed}", help=f"add {needed}, or leave out {name}"
+        )
     library = library_of(specs)
     before = _load_side(a, config, architecture, merge_overrides(set, set_a), library)
     after = _load_side(b, config, architecture, merge_overrides(set, set_b), library)
@@ -276,8 +279,8 @@ def _load_side(
     if config is None:
         return load(side, architecture, settings, library)
     if architecture is not None or not isinstance(side, str):
-        message = "with a config, a and b are the names of its architectures"
-        raise ArchspecError(message, help="pass each architecture as a or b, or leave out config")
+        message = f"with {option('config')}, A and B must be class names"
+        raise ArchspecError(message, help=f"pass two classes as A and B, or leave out {option('config')}")
     return load(config, side, settings, library)
 
 

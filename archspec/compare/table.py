@@ -13,7 +13,7 @@ from archspec.configs.origin import RawConfig
 from archspec.costs.excess import notes_of
 from archspec.costs.forward import check_length
 from archspec.costs.lengths import USUAL_TOKENS
-from archspec.errors import ArchspecError, Problem, to_printable
+from archspec.errors import ArchspecError, Problem, option, to_printable
 from archspec.formats.dtypes import dtype_bytes
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Record, Report, fact
@@ -181,8 +181,9 @@ def _check_used(columns: set[str], calls: Calls) -> None:
     given = {**dict.fromkeys(calls.lengths, OF_CALL), **({} if calls.dtype is None else {"dtype": IN_BYTES})}
     for name, needed in given.items():
         if not columns & {*needed}:
-            message = f"{name} has no effect: no column depends on it"
-            raise ArchspecError(message, help=f"add a column ({', '.join(needed)}), or leave out {name}")
+            message = f"{option(name)} has no effect: no column depends on it"
+            help_ = f"add a column ({', '.join(needed)}), or leave out {option(name)}"
+            raise ArchspecError(message, help=help_)
 
 
 def _call_notes(model: Model, found: Mapping[str, Found], calls: Calls) -> Iterator[str]:

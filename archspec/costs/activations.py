@@ -23,7 +23,7 @@ from archspec.costs.records import (
     training_axes,
     walk,
 )
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 from archspec.language.expression import Expression
 from archspec.specs.files import read_json
 from archspec.tree.inside import Frame
@@ -116,13 +116,14 @@ def validated_activations(
     lengths = (("batch", batch, 1), ("tokens", tokens, 2), ("encoder_tokens", encoder_tokens or 2, 2))
     for name, length, least in lengths:
         if type(length) is not int or length < least:
-            raise ArchspecError(f"{name} is {length!r}", help=f"give an integer of at least {least}")
+            message = f"{option(name)} must be an integer of at least {least}, not {length!r}"
+            raise ArchspecError(message, help=f"pass {option(name, least)} or more")
     spec, loss = scope.spec, loss_of(scope.spec.model_type, architecture) or ""
     step = Step(batch, tokens, encoder_tokens or 0, dtype, attention, checkpointing, loss)
     gap = validation_gap(scope, spec.library.costs(spec.model_type).activations_gap(architecture, step.kind))
     if gap is not None:
-        what = f"the activations of {architecture} ({spec.model_type}) with {step.kind}"
-        raise ArchspecError(f"{what} are not supported: {gap}", help=COUNT_HELP)
+        what = f"activation memory is not supported for {architecture} ({spec.model_type})"
+        raise ArchspecError(f"{what} with {step.kind} attention: {gap}", help=COUNT_HELP)
     check_runs(scope, architecture)
     found = StepActivations(scope, architecture, step)
     check_lengths(scope, architecture, step)

@@ -12,7 +12,7 @@ from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import element_bytes
 from archspec.language.values import value_of
 from archspec.tables.axes import AXES
@@ -88,20 +88,23 @@ class Forward:
         name, returned = self.architecture, self.built.returns_cache
         if self.built.encodes and self.scope.raw.get("is_encoder_decoder") is False:
             message = f"{name} has an encoder and a decoder, but the config sets is_encoder_decoder to false"
-            raise ArchspecError(message, help="costs include both: leave out is_encoder_decoder")
+            raise ArchspecError(message, help="remove is_encoder_decoder: costs include both")
         if self.call.new_encoder_tokens > self.call.encoder_tokens:
-            message = "the call computes more encoder tokens than there are"
-            raise ArchspecError(message, help="new_encoder_tokens is at most encoder_tokens")
+            new, most = option("new_encoder_tokens"), self.call.encoder_tokens
+            message = f"{new} is greater than {option('encoder_tokens')} ({most:,})"
+            raise ArchspecError(message, help=f"pass at most {most:,}" if most else f"leave out {new}")
         if self.call.past and (returned or not self.cache):
             why = "returns a KV cache, but its forward does not take one"
             why = why if returned else "does not return a KV cache"
-            raise ArchspecError(f"{name} {why}", help="leave out past: give all tokens at once")
+            raise ArchspecError(
+                f"{name} {why}", help=f"leave out {option('past')}, and pass all tokens as {option('tokens')}"
+            )
 
     def check_cache(self) -> None:
         """Errors: :class:`ArchspecError` for a class that does not return a KV cache."""
         if not kept_tensors(self.tree, EXACT):
             message = f"{self.architecture} does not return a KV cache"
-            raise ArchspecError(message, help="choose a decoder, or another quantity")
+            raise ArchspecError(message, help="choose a decoder class, or another quantity")
 
     @cached_property
     def flops(self) -> int:
@@ -139,7 +142,9 @@ class Forward:
         check_supported(self.scope, self.architecture, training=True)
         if self.call.past or self.call.new_encoder_tokens < self.call.encoder_tokens:
             message = "a training step does not have a KV cache"
-            raise ArchspecError(message, help="leave out past and new_encoder_tokens")
+            raise ArchspecError(
+                message, help=f"leave out {option('past')} and {option('new_encoder_tokens')}"
+            )
 
     @cached_property
     def flops_by_module(self) -> dict[str, int]:
@@ -171,7 +176,7 @@ class Forward:
         """Return the tensors that a cache implementation allocates; see :meth:`cache_bytes`."""
         if allocation not in ALLOCATIONS:
             known = ", ".join(ALLOCATIONS)
-            raise ArchspecError(f"unknown allocation {allocation!r}", help=f"choose {known}")
+            raise ArchspecError(f"unknown allocation {allocation!r}", help=f"choose from: {known}")
         if allocation == EXACT:
             return self.cache
         if allocation == STATIC:
@@ -183,11 +188,11 @@ class Forward:
     def check_held(self, name: str) -> None:
         """Raise :class:`ArchspecError` if a number was not validated."""
         if name not in HELD:
-            raise ArchspecError(f"unknown number {name!r}; choose {', '.join(HELD)}")
+            raise ArchspecError(f"unknown number {name!r}", help=f"choose from: {', '.join(HELD)}")
         if name not in self.held:
             what, reference = HELD[name]
             message = f"{what} of {self.architecture} are not supported: not validated against {reference}"
-            raise ArchspecError(message, help="its FLOPs and its KV cache are supported")
+            raise ArchspecError(message, help="use its FLOPs and its KV cache, which are supported")
 
     @check_arguments
     def cache_bytes(self, dtype: str, allocation: str = EXACT) -> int:
@@ -206,11 +211,10 @@ def check_length(name: str, value: int | None) -> None:
     least = AXES[name].minimum if name in AXES else 0
     if value is None or (type(value_of(value)) is int and least <= value < _TOO_LONG):
         return
-    flag = f"--{name.replace('_', '-')}"
     if type(value) is int and value >= least:
-        raise ArchspecError(f"{flag} {value} is too large", help=f"pass a smaller {flag}")
-    message = f"{flag} must be an integer of at least {least}, not {value!r}"
-    raise ArchspecError(message, help=f"pass {flag} {max(1, least)} or more")
+        raise ArchspecError(f"{option(name, value)} is too large", help=f"pass a smaller {option(name)}")
+    message = f"{option(name)} must be an integer of at least {least}, not {value!r}"
+    raise ArchspecError(message, help=f"pass {option(name, max(1, least))} or more")
 
 
 def check_supported(scope: Scope, architecture: str, training: bool = False) -> None:
@@ -220,9 +224,9 @@ def check_supported(scope: Scope, architecture: str, training: bool = False) -> 
     if gap is None:
         return
     text = text_class(scope, lambda model_type, name: library.costs(model_type).gap(name, training) is None)
-    help_ = f"pass --architecture {text} for the costs of its text model" if text else COUNT_HELP
+    help_ = f"pass {option('architecture', text)} for the costs of its text model" if text else COUNT_HELP
     what = "training FLOPs" if training else "costs"
-    message = f"the {what} of {architecture} ({model_type}) are not supported: {gap}"
+    message = f"{what} are not supported for {architecture} ({model_type}): {gap}"
     raise ArchspecError(message, help=help_)
 
 
@@ -235,11 +239,12 @@ def validation_gap(scope: Scope, gap: str | None) -> str | None:
 def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | None) -> None:
     """Errors: :class:`ArchspecError` for a useless or missing sequence length of an encoder."""
     if encoder_tokens and not built.attends:
-        message = f"encoder_tokens has no effect: {architecture} does not attend to an encoder"
-        raise ArchspecError(message, help="leave out encoder_tokens")
+        name = option("encoder_tokens")
+        message = f"{name} has no effect: {architecture} does not attend to an encoder"
+        raise ArchspecError(message, help=f"leave out {name}")
     if built.encodes and not encoder_tokens:
         message = f"{architecture} is an encoder-decoder: it needs an encoder sequence length of at least 1"
-        raise ArchspecError(message, help="pass --encoder-tokens, e.g. --encoder-tokens 512")
+        raise ArchspecError(message, help=f"pass {option('encoder_tokens', 512)}, for example")
 
 
 def whole_pages(call: Call) -> Call:

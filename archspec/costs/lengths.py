@@ -9,7 +9,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_supported
 from archspec.costs.records import Call, Step
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 from archspec.tree.builder import tree_of
 from archspec.tree.runnable import run_problems
 from archspec.typing_light import Any
@@ -86,13 +86,19 @@ def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
     tokens, encoder = call.tokens, call.encoder_tokens
     if architecture in scope.spec.equal_lengths and encoder not in (0, tokens):
         message = f"{architecture} reads the same tokens in its encoder and in its decoder"
-        help_ = f"use encoder_tokens={tokens}"
+        help_ = f"pass {option('encoder_tokens', tokens)}"
         raise ArchspecError(f"{message}, not {encoder:,} and {tokens:,}", help=help_)
-    limited = [("tokens", call.context, architecture, "past + tokens is")]
+    limited = [("tokens", call.context, architecture, option("tokens"))]
     if encoder and cost_facts(scope, architecture, call).encodes:
-        limited.append(("encoder_tokens", encoder, f"the encoder of {architecture}", "encoder_tokens is"))
+        limited.append(
+            ("encoder_tokens", encoder, f"the encoder of {architecture}", option("encoder_tokens"))
+        )
     for axis, length, subject, what in limited:
         most = positions(scope, axis)
         if most is not None and length > most:
-            message = f"{subject} supports at most {most:,} tokens, and this call has {length:,}"
-            raise ArchspecError(message, help=f"{what} at most {most:,}: {scope.spec.max_length[axis].text}")
+            message = f"{subject} supports at most {most:,} tokens, not {length:,}"
+            more = (
+                f" (or {option('past')}), so that their sum is" if axis == "tokens" and call.past else " to"
+            )
+            limit = f"{scope.spec.max_length[axis].text} = {most:,}"
+            raise ArchspecError(message, help=f"reduce {what}{more} at most {limit}")

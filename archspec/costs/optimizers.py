@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from math import prod
 
 from archspec.costs.parallel import Part, Ranks
-from archspec.errors import ArchspecError, did_you_mean
+from archspec.errors import ArchspecError, did_you_mean, option
 from archspec.formats.dtypes import dtype_bytes
 from archspec.specs.files import read_json
 from archspec.tree.tensors import Tensor
@@ -66,7 +66,7 @@ def optimizer_named(name: str) -> Optimizer:
     """
     known = optimizers()
     if name not in known:
-        help_ = did_you_mean(name, known) or f"choose {', '.join(known)}"
+        help_ = did_you_mean(name, known) or f"choose from: {', '.join(known)}"
         raise ArchspecError(f"unknown optimizer {name!r}", help=help_)
     return known[name]
 
@@ -74,13 +74,18 @@ def optimizer_named(name: str) -> Optimizer:
 def check_zero(zero: int, data: int, experts: int) -> None:
     """Errors: :class:`ArchspecError` for an unknown stage of ZeRO, or numbers of ranks without effect."""
     if type(zero) is not int or not 0 <= zero <= len(STAGES):
-        raise ArchspecError(f"zero is {zero!r}", help="choose 0, 1, 2 or 3")
+        raise ArchspecError(
+            f"{option('zero')} must be 0, 1, 2 or 3, not {zero!r}", help="choose 0, 1, 2 or 3"
+        )
     if zero and data == 1:
-        message = "zero has no effect with data_parallel=1"
-        raise ArchspecError(message, help="give data_parallel, or leave out zero")
+        message = f"{option('zero')} has no effect without {option('data_parallel')}"
+        help_ = f"add {option('data_parallel', 8)}, or leave out {option('zero')}"
+        raise ArchspecError(message, help=help_)
     if data > 1 and not zero and experts == 1:
-        message = "data_parallel has no effect on the memory of a rank without zero"
-        raise ArchspecError(message, help="give zero (1, 2 or 3), or leave out data_parallel")
+        name = option("data_parallel")
+        message = f"{name} has no effect on the memory of a rank without {option('zero')}"
+        help_ = f"add {option('zero', 1)} (or 2 or 3), or leave out {name}"
+        raise ArchspecError(message, help=help_)
 
 
 class States(NamedTuple):

@@ -9,7 +9,7 @@ import re
 from math import prod
 
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 from archspec.specs.files import read_json
 from archspec.tree.builder import tree_of
 from archspec.tree.node import Node
@@ -108,7 +108,9 @@ def check_ranks(model_type: str, architecture: str, ranks: Ranks, what: str = ""
         if architecture not in held.get(model_type, ()):
             costs = "FLOPs" if what == "FLOPs" else f"activations ({what})"
             name = f"{costs} with {kind} parallelism are" if what else f"{kind} parallelism is"
-            help_ = _STATES if what else "transformers does not have a plan for it, or does not apply it"
+            help_ = (
+                _STATES if what else f"leave out {option(f'{kind}_parallel')}, or choose a class with a plan"
+            )
             raise ArchspecError(f"{name} not supported for {architecture} ({model_type})", help=help_)
 
 
@@ -121,18 +123,23 @@ def _plan(tree: Node, ranks: Ranks) -> Plan:
     if ranks.expert == 1:
         expert = {}
     elif ranks.pipeline > 1:
-        message = "expert_parallel and pipeline_parallel are not supported together"
-        raise ArchspecError(message, help="leave out one of them")
+        flag, other = option("expert_parallel"), option("pipeline_parallel")
+        message = f"{flag} cannot be combined with {other}"
+        raise ArchspecError(message, help=f"leave out {flag} or {other}")
     elif "ep_dispatch_experts" not in expert.values():
-        raise ArchspecError(f"transformers does not have an expert-parallel plan for {tree.cls}")
+        message = f"transformers does not have an expert-parallel plan for {tree.cls}"
+        raise ArchspecError(message, help=f"leave out {option('expert_parallel')}")
     elif ranks.expert % ranks.tensor or (ranks.data * ranks.tensor) % ranks.expert:
         given = f"{ranks.data} data × {ranks.tensor} tensor ranks"
-        help_ = "it must divide data × tensor ranks, and be a multiple of tensor_parallel"
-        raise ArchspecError(f"expert_parallel={ranks.expert} does not fit {given}", help=help_)
+        data, tensors = option("data_parallel"), option("tensor_parallel")
+        help_ = f"choose a divisor of {data} × {tensors} that is a multiple of {tensors}"
+        message = f"{option('expert_parallel', ranks.expert)} does not fit {given}"
+        raise ArchspecError(message, help=help_)
     if ranks.tensor == 1:
         return Plan({}, expert)
     if not any("*" in name for name in tensor):
-        raise ArchspecError(f"transformers does not have a tensor-parallel plan for {tree.cls}")
+        message = f"transformers does not have a tensor-parallel plan for {tree.cls}"
+        raise ArchspecError(message, help=f"leave out {option('tensor_parallel')}")
     routed = re.compile(rf"(?:{'|'.join(map(re.escape, expert))})(?:\..+)?")
     return Plan({name: style for name, style in tensor.items() if not routed.fullmatch(name)}, expert)
 
@@ -144,7 +151,8 @@ def _add_plans(node: Node, path: str, ranks: int, found: Plan) -> None:
         for name in ("num_attention_heads", "num_key_value_heads"):  # transformers refuses parts of heads
             heads = node.scope.get(name) if node.scope is not None and node.scope.has(name) else None
             if type(heads) is int and heads % ranks:
-                raise ArchspecError(f"tensor_parallel={ranks} does not divide {heads} {name}")
+                message = f"{option('tensor_parallel', ranks)} does not divide {name} = {heads}"
+                raise ArchspecError(message, help=f"choose a divisor of {heads}")
     for styles, added in zip(found, own, strict=True):
         styles.update({join_path(path, name): style for name, style in added.items()})
     for name, child in node.children.items():
@@ -171,7 +179,8 @@ def _cut(tensor: Tensor, style: str, ranks: int) -> tuple[int, ...]:
         return tensor.shape
     shape, pieces = [*tensor.shape], ranks * _EQUAL_PIECES.get(style, 1)
     if style in _EQUAL_PIECES and shape[axis] % pieces:
-        raise ArchspecError(f"{tensor.name}: {shape[axis]} cannot be cut into {pieces} equal parts")
+        message = f"{tensor.name} of size {shape[axis]:,} cannot be cut into {pieces} equal parts"
+        raise ArchspecError(message, help=f"choose a number of ranks that divides {shape[axis]:,}")
     shape[axis] = -(-shape[axis] // ranks)
     return tuple(shape)
 
@@ -185,10 +194,13 @@ class _Stage:
             return
         self.prefix = next((name for name, child in tree.children.items() if "layers" in child.children), "")
         if not self.prefix or "lm_head" not in tree.children:
-            raise ArchspecError(f"pipeline_parallel: {tree.cls} does not have layers and an lm_head")
+            name = option("pipeline_parallel")
+            message = f"{name} is not supported for {tree.cls}, which does not have layers and an lm_head"
+            raise ArchspecError(message, help=f"leave out {name}")
         layers = len(tree.children[self.prefix].children["layers"].children)
         if layers < ranks.pipeline:
-            raise ArchspecError(f"{layers} layers do not fill {ranks.pipeline} stages")
+            message = f"{option('pipeline_parallel', ranks.pipeline)} is more than the {layers} layers"
+            raise ArchspecError(message, help=f"choose at most {layers}")
         each, remainder = divmod(layers, ranks.pipeline)  # PipelineStage.layer_range_for_rank
         first = self.stage * each + min(self.stage, remainder)
         self.layers = range(first, first + each + (self.stage < remainder))

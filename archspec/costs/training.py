@@ -14,7 +14,7 @@ from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.optimizers import KEPT, STAGES, Row, States, check_zero, optimizer_named
 from archspec.costs.parallel import KINDS, Ranks, Shares, check_ranks, stages
 from archspec.costs.records import KERNELS, Step, by_module, checkpointed_layers
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.scheme import kept_in_float32
 from archspec.tree.builder import tree_of
@@ -81,18 +81,21 @@ class TrainingStep:
         self.data_parallel, self.zero = data_parallel, zero
         if self.dtype not in DTYPES:
             message = f"training with weights in {dtype} is not supported"
-            raise ArchspecError(message, help=f"choose {', '.join(DTYPES)}")
+            raise ArchspecError(message, help=f"choose from: {', '.join(DTYPES)}")
         if attention not in KERNELS:
-            raise ArchspecError(f"unknown attention {attention!r}", help=f"choose {' or '.join(KERNELS)}")
+            help_ = f"choose {' or '.join(KERNELS)} (for sdpa, use flash)"
+            raise ArchspecError(f"unknown attention kernel {attention!r}", help=help_)
         self.ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, data_parallel)
         counts = {f"{kind}_parallel": getattr(self.ranks, kind) for kind in (*KINDS, "data")}
         for name, value in {**self._lengths, "encoder_tokens": encoder_tokens or 1, **counts}.items():
             if type(value) is not int or value < 1:
-                raise ArchspecError(f"{name} is {value!r}", help="give an integer of at least 1")
+                message = f"{option(name)} must be an integer of at least 1, not {value!r}"
+                raise ArchspecError(message, help=f"pass {option(name, 1)} or more")
         check_zero(zero, data_parallel, expert_parallel)
         if (zero or self.ranks.cut) and not self.optimizer.by_element:
             message = f"the states of {optimizer} cannot be sharded"
-            raise ArchspecError(message, help="choose another optimizer, or leave out zero")
+            help_ = f"choose another {option('optimizer')}, or leave out {option('zero')}"
+            raise ArchspecError(message, help=help_ if zero else f"choose another {option('optimizer')}")
         self._check_lengths()
         self._tensors = tensors
         self._stages = stages(scope, architecture, tensors, self.ranks)

@@ -32,7 +32,7 @@ _NAMED_LINEARS = ("BridgeTowerTransform",)
 _GATED, _UNGATED = {"gate_up_proj", "down_proj"}, {"up_proj", "down_proj"}  # the parameters of fused experts
 _EXPERT_FIELDS = "num_local_experts num_experts", "moe_intermediate_size intermediate_size", "hidden_size"
 _PLAIN = re.compile(r"(^|\.)(gate|router|wpe|position_embeddings?|embed_positions)\.weight$")  # of GGUF
-_CHOOSE = "choose another weight format, or a dtype"
+_CHOOSE = "choose another weight format, or a dtype such as bf16"
 
 
 class Stored(NamedTuple):
@@ -120,7 +120,9 @@ class Weights:
         names = [path for path, _ in modules(self.tree, layers=True)]
         for pattern in (*self.scheme.patterns, *(self.scheme.skipped or ())):
             if not _matches_any(pattern, names):
-                found.append(f"{pattern!r} is listed as unquantized and matches no module of {self.tree.cls}")
+                found.append(
+                    f"{pattern!r} is listed as unquantized, but matches no module of {self.tree.cls}"
+                )
         return found
 
     @cached_property
@@ -129,7 +131,9 @@ class Weights:
             return {}
         found = dict(self._pack(self.scheme))
         if not found:
-            message = f"{self.scheme.name} quantizes none of the weights of {self.tree.cls}"
+            message = (
+                f"{self.scheme.name} cannot quantize {self.tree.cls}: it has no layers of a supported kind"
+            )
             raise ArchspecError(message, help=_CHOOSE)
         for tensor in self._unique if self.scheme.whole_file else ():
             named = tensor.name.removesuffix(".weight") in self.scheme.patterns  # left alone on purpose

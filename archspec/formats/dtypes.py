@@ -49,7 +49,9 @@ def dtype_bytes(name: str) -> int:
     """
     if (size := known_bytes(name)) is None:
         message = f"{name} is not a dtype; choose one of: {', '.join([*DTYPE_BYTES, *_SHORT])}"
-        raise ArchspecError(message, help="memory and cache accept quantized formats as --weights")
+        raise ArchspecError(
+            message, help="for quantized weights use archspec memory --weights, e.g. awq or nf4"
+        )
     return size
 
 

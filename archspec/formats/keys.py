@@ -47,7 +47,7 @@ class Keys:
         value = fold(str(value)) if fold is not None else value
         if not any(type(value) is type(one) and value == one for one in allowed):
             names = ", ".join("null" if one is None else str(one) for one in allowed)
-            self.refuse(key, f"{key} {value!r} is not supported", f"choose one of: {names}")
+            self.refuse(key, f"{key} {value!r} is not supported", f"choose from: {names}")
         return value
 
     def value(
@@ -57,7 +57,7 @@ class Keys:
         self.known.add(key)
         value = default if self.given.get(key) is None else self.given[key]
         if not holds(value):
-            self.refuse(key, f"{key} {value!r} is not {what}")
+            self.refuse(key, f"must be {what}, not {value!r}", f"write {what}")
         return tuple(value) if isinstance(value, list) else value
 
     def flag(self, key: str, default: bool = False) -> bool:

@@ -66,7 +66,11 @@ def _read_bitsandbytes(keys: Keys) -> Scheme:
     keys.ignore("bnb_4bit_compute_dtype bnb_4bit_quant_type bnb_4bit_quant_storage bnb_4bit_use_double_quant")
     is_4bit = keys.flag("load_in_4bit")
     if keys.flag("load_in_8bit") == is_4bit:
-        keys.refuse("load_in_8bit", "bitsandbytes needs either load_in_8bit or load_in_4bit")
+        keys.refuse(
+            "load_in_8bit",
+            "bitsandbytes needs one of load_in_8bit and load_in_4bit",
+            "set exactly one to true",
+        )
     scheme = SCHEMES["int8"]
     if is_4bit:
         name = keys.choice("bnb_4bit_quant_type", "fp4", "nf4", default="fp4")

@@ -65,7 +65,8 @@ class Layout(NamedTuple):
         if columns % width and self.uneven == "keep":
             return rows * columns * element
         if columns % width and self.uneven == "refuse":
-            raise ArchspecError(f"a weight of {rows} x {columns} cannot be quantized in groups of {width}")
+            message = f"a weight of {rows} x {columns} cannot be quantized in groups of {width}"
+            raise ArchspecError(message, help=f"choose a group size that divides {columns}")
         if self.packed and (columns * self.bits % _WORD or (self.zero_bits and rows * self.bits % _WORD)):
             raise ArchspecError(f"a weight of {rows} x {columns} cannot be packed in {self.bits} bits")
         scales = max(parts, -(-rows // height)) * -(-columns // width)
@@ -153,7 +154,7 @@ def find_format(name: object) -> Format | str:
             return dtype
     near = did_you_mean(str(name).lower(), NAMES)
     near = f"{near} " if near.startswith("did you mean") else ""
-    raise ArchspecError(f"unknown weight format {name!r}", help=f"{near}choose one of: {', '.join(NAMES)}")
+    raise ArchspecError(f"unknown weight format {name!r}", help=f"{near}choose from: {', '.join(NAMES)}")
 
 
 def skips_subclass(scheme: Scheme, path: str, model_type: str) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from archspec.configs.origin import RawConfig
-from archspec.errors import ArchspecError, ConfigError
+from archspec.errors import ArchspecError, ConfigError, option
 from archspec.formats.dtypes import ASSUMED, stated_dtype
 from archspec.typing_light import Any, NamedTuple
 
-DTYPE_HELP = "count in a dtype: --weights bf16 for memory and cache, --dtype bf16 for the others"
+DTYPE_HELP = "set quantization_config to null for unquantized weights"
 _KEYS = ("quantization_config", "compression_config", "quantization", "quantize_config", "quant_config")
 _MISPLACED = ("load_in_4bit", "load_in_8bit", "quant_method", "quant_algo")  # keys of quantization_config
 _OF_WHOLE_MODEL = "text_config.quantization_config"  # transformers applies it to all parts
@@ -41,7 +41,7 @@ def quantization_of(config: RawConfig) -> Found | None:
     if "." in path and path != _OF_WHOLE_MODEL:
         raise key_problem(config, path, f"{path} quantizes a part of the model: not supported", DTYPE_HELP)
     if not isinstance(value, Mapping):
-        raise key_problem(config, path, f"{path} is not a mapping", DTYPE_HELP)
+        raise key_problem(config, path, "must be an object of settings", DTYPE_HELP)
     for other, given in top.items():
         if not isinstance(given, Mapping) or {**value, "quant_method": 0} != {**given, "quant_method": 0}:
             message = f"{path} and {other} contain different quantizations"
@@ -96,7 +96,9 @@ def check_unquantized(config: RawConfig, verb: str) -> None:
     """Errors: :class:`ConfigError` for a quantized config, whose bytes a verb does not support."""
     if (found := quantization_of(config)) is not None:
         message = f"bytes of quantized weights are not supported in {verb}"
-        raise key_problem(config, found.path, message, "count in a dtype with --dtype bf16")
+        raise key_problem(
+            config, found.path, message, f"pass {option('dtype', 'bf16')} to use unquantized weights"
+        )
 
 
 def cache_note(config: RawConfig, dtype: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.arguments import check_arguments, check_arguments_of
-from archspec.errors import ArchspecError, FormulaError
+from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.formats.stated import cache_note, key_problem, quantization_of
 from archspec.tables.axes import lengths_in
@@ -47,10 +47,9 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
         return Weights(self.root, self.tensors(), chosen)
     rest = dtype_name(dtype or self.dtype)
     if dtype_bytes(rest) == 1:
-        message = f"weights in {rest} need scales, which a dtype lacks"
+        message = f"{rest} weights need scales, so {option('dtype', rest)} is not enough"
         name = "int8" if "int" in rest else "fp8"
-        option = "--set dtype=bfloat16" if dtype is None else "a 16-bit --dtype"
-        raise ArchspecError(message, help=f"use --weights {name}, and {option}")
+        raise ArchspecError(message, help=f"pass {option('weights', name)} and {option('dtype', 'bf16')}")
     scheme = scheme_of(self.quantized_config) if chosen is None else chosen.scheme
     return Weights(self.root, self.tensors(), rest, scheme)
 
@@ -85,7 +84,8 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
 
     if quantity not in COSTS:
         for name in lengths:
-            raise FormulaError(f"{name} has no effect on {quantity}", help=f"leave out {name}")
+            message = f"{option(name)} has no effect on {quantity}"
+            raise FormulaError(message, help=f"leave out {option(name)}")
         return None
     lengths = usual_lengths(model.scope, model.architecture) | lengths
     if quantity == "activation_bytes":
@@ -140,8 +140,9 @@ def cache(
     notes, cached = _dtype_notes(self, dtype), dtype_name(dtype or self.dtype)
     if budget is None:
         if weights is not None:
-            message = "weights has no effect on a cache without a budget"
-            raise ArchspecError(message, help="give a budget, such as 80GiB, or leave out weights")
+            message = f"{option('weights')} has no effect without {option('budget')}"
+            help_ = f"add {option('budget', '80GiB')}, or leave out {option('weights')}"
+            raise ArchspecError(message, help=help_)
         return Cache(self.forward(**lengths), cached, notes)
     room, call = bytes_of(budget), self.forward(**lengths)
     small = dtype_bytes(cached) == 1  # a cache may be in fp8, weights need scales
@@ -169,8 +170,8 @@ def memory(
     from archspec.models.memory import Memory
 
     if last and not output_embeddings(self.root):
-        message = f"last has no effect: {self.architecture} gives no logits"
-        raise ArchspecError(message, help="leave out last")
+        message = f"{option('last')} has no effect: {self.architecture} does not output logits"
+        raise ArchspecError(message, help=f"leave out {option('last')}")
     stored, rest = self.weights(weights, dtype), dtype_name(dtype or self.dtype)
     notes = [*_dtype_notes(self, dtype), *stored.notes]
     return Memory(self.forward(**lengths), stored, rest, last, notes)

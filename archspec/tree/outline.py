@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, join_path
 from archspec.typing_light import NamedTuple
@@ -35,7 +35,10 @@ def outline(root: Node, tensors: list[Tensor]) -> Item:
 def checked_depth(depth: int | None) -> int | None:
     """Return a number of levels, None for all. Errors: :class:`ArchspecError` for a negative one."""
     if depth is not None and depth < 0:
-        raise ArchspecError(f"depth is {depth}", help="give a number of levels from 0, or None for all")
+        message = f"{option('depth')} must be an integer of at least 0, not {depth}"
+        raise ArchspecError(
+            message, help=f"pass {option('depth', 0)} or more, or leave it out for all levels"
+        )
     return depth
 
 
