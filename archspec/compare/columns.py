@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.forward import Forward
 from archspec.costs.lengths import USUAL_TOKENS
-from archspec.errors import ArchspecError, did_you_mean
+from archspec.errors import ArchspecError, list_names, nearest_names
 from archspec.models.model import Model
 from archspec.models.report import axis_title
 from archspec.render.notation import Glyph, escape, standard_glyphs
@@ -114,7 +114,10 @@ def _suggestion(name: str, models: Sequence[Model]) -> str:
     fields = (
         field for model in models for field in [*model.scope.spec.fields, *model.scope.spec.attribute_map]
     )
-    return did_you_mean(name, [*known, *fields]) or f"choose from: {', '.join(known)}, or a config field"
+    near = nearest_names(name, {*known, *fields} - {name})
+    return (
+        f"did you mean {list_names(near)}?" if near else f"choose from: {', '.join(known)}, or a config field"
+    )
 
 
 def _quantity(name: str) -> str:

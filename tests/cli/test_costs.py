@@ -122,10 +122,10 @@ def test_a_training_step(cli: Command) -> None:
         ("table gpt2 --batch 0 --columns flops", "--batch must be an integer of at least 1, not 0"),
         ("table gpt2 --dtype foo --columns bytes", "foo is not a dtype"),
         ("cache LlamaModel --budget many", "write 80GiB"),
-        ("cache LlamaModel --weights nf4", "give a budget"),
+        ("cache LlamaModel --weights nf4", "--weights has no effect without --budget"),
         ("memory BertModel --train --past 4", "--past cannot be combined with --train"),
         ("memory BertModel --train --optimizer adam", "did you mean adamw"),
-        ("memory BertModel --weights mxfp4", "none of the weights"),
+        ("memory BertModel --weights mxfp4", "no layers of a supported kind"),
     ],
 )
 def test_refused(line: str, message: str, cli: Command) -> None:

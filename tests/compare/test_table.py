@@ -131,11 +131,11 @@ def test_models_that_cannot_be_counted_are_named_all_at_once() -> None:
 @pytest.mark.parametrize(
     ("models", "columns", "message"),
     [
-        ([GPT2], "hiden_size", "hiden_size is not a column: none of the models has this field"),
+        ([GPT2], "hiden_size", "unknown column 'hiden_size'\nhelp: did you mean hidden_size"),
         ([GPT2], "params,params", "the column params is given twice"),
-        ([GPT2], "params,", "an empty name is not a column"),
-        ([GPT2], "B", "B is not a column"),
-        (["LlavaForConditionalGeneration"], "text_config", "text_config is not a column"),
+        ([GPT2], "params,", "unknown column ''"),
+        ([GPT2], "B", "unknown column 'B'"),
+        (["LlavaForConditionalGeneration"], "text_config", "unknown column 'text_config'"),
         ([], None, "there are no models to compare"),
         (GPT2, None, "there are no models to compare"),
     ],

@@ -126,13 +126,13 @@ def test_a_call_is_at_most_as_long_as_position_tables() -> None:
     ):
         with pytest.raises(ArchspecError, match="GPT2LMHeadModel supports at most 1,024 tokens") as error:
             refused()
-        assert error.value.problems[0].help == "past + tokens is at most 1,024: n_positions"
+        assert error.value.problems[0].help.endswith("at most n_positions = 1,024")
 
 
 def test_the_positions_of_an_encoder_are_limited_separately() -> None:
     led = archspec.load("LEDForConditionalGeneration")
     assert used("LEDForConditionalGeneration", encoder_tokens=16384).tokens == 1024
-    with pytest.raises(ArchspecError, match=r"the encoder of LED.* at most 16,384 tokens, .* has 16,385"):
+    with pytest.raises(ArchspecError, match=r"the encoder of LED.* at most 16,384 tokens, not 16,385"):
         led.flops(encoder_tokens=16385)
     assert led.with_fields(max_encoder_position_embeddings=100).quantity("flops").call.encoder_tokens == 100
     assert used("BartForCausalLM", encoder_tokens=5000).encoder_tokens == 5000  # of another's encoder

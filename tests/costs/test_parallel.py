@@ -72,12 +72,12 @@ def test_experts_are_whole_and_sharded_over_fewer_ranks() -> None:
 @pytest.mark.parametrize(
     ("raw", "options", "message"),
     [
-        (TINY, {"tensor_parallel": 8}, "tensor_parallel=8 does not divide 4 num_key_value_heads"),
-        (TINY, {"pipeline_parallel": 6}, "5 layers do not fill 6 stages"),
+        (TINY, {"tensor_parallel": 8}, "tensor_parallel=8 does not divide num_key_value_heads = 4"),
+        (TINY, {"pipeline_parallel": 6}, "pipeline_parallel=6 is more than the 5 layers"),
         (TINY, {"expert_parallel": 2, "data_parallel": 2}, "expert parallelism is not supported for Llama"),
         (EXPERTS, {"expert_parallel": 2}, "expert_parallel=2 does not fit 1 data × 1 tensor ranks"),
         (EXPERTS, {"expert_parallel": 3, "data_parallel": 3}, "128 cannot be cut into 3 equal parts"),
-        (EXPERTS, {"expert_parallel": 2, "data_parallel": 2, "pipeline_parallel": 2}, "together"),
+        (EXPERTS, {"expert_parallel": 2, "data_parallel": 2, "pipeline_parallel": 2}, "cannot be combined"),
         ("GPT2LMHeadModel", {"tensor_parallel": 2}, "tensor parallelism is not supported for GPT2LMHead"),
         (TINY, {"tensor_parallel": 2, "optimizer": "adafactor"}, "cannot be sharded"),
     ],

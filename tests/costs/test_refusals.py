@@ -36,7 +36,7 @@ def test_the_costs_of_a_text_part_are_those_of_its_config() -> None:
     config = {"model_type": "llava", "text_config": text}
     with pytest.raises(archspec.ArchspecError) as caught:
         archspec.load(config, "LlavaForConditionalGeneration").flops(tokens=4)
-    assert caught.value.problems[0].help.startswith("pass --architecture LlamaForCausalLM")
+    assert caught.value.problems[0].help.startswith("pass architecture='LlamaForCausalLM'")
     inner = archspec.load(text, "LlamaForCausalLM")
     assert archspec.load(config, "LlamaForCausalLM").flops(tokens=4).flops == inner.flops(tokens=4).flops
     with pytest.raises(archspec.ArchspecError, match="parameter counts still work: archspec count"):

@@ -103,7 +103,7 @@ def test_compressed_tensors_of_experts_and_ignored_modules() -> None:
     found = archspec.load({**MIXTRAL, "quantization_config": given}).weights()
     assert found.table[0].bytes == 2 * 4 * (3 * 256 * 384 + 2 * (2 * 384 + 256))
     assert found.notes == [
-        "'re:nothing' is listed as unquantized and matches no module of MixtralForCausalLM"
+        "'re:nothing' is listed as unquantized, but matches no module of MixtralForCausalLM"
     ]
 
 

@@ -214,8 +214,8 @@ test("options without effect are refused", async () => {
       {},
       "encoder_tokens has no effect: LlamaForCausalLM does not attend to an encoder",
     ],
-    [{ weights: "mxfp4" }, {}, "mxfp4 quantizes none of the weights of LlamaForCausalLM"],
-    [{}, { zero: 3 }, "zero has no effect with data_parallel=1"],
+    [{ weights: "mxfp4" }, {}, "mxfp4 cannot quantize LlamaForCausalLM"],
+    [{}, { zero: 3 }, "zero has no effect without data-parallel"],
     [{}, { data_parallel: 8 }, "data_parallel has no effect on the memory of a rank without zero"],
   ] as const) {
     const source = { name: "LlamaForCausalLM" };
