@@ -11,7 +11,7 @@ from archspec.costs.forward import Forward
 from archspec.costs.lengths import USUAL_TOKENS
 from archspec.errors import ArchspecError, list_names, nearest_names
 from archspec.models.model import Model
-from archspec.models.report import axis_title
+from archspec.models.report import lengths_text
 from archspec.render.notation import Glyph, escape, standard_glyphs
 from archspec.tables.axes import AXES
 from archspec.tables.quantities import QUANTITIES
@@ -38,10 +38,8 @@ class Calls:
         return self._forwards[id(model)]
 
     def __str__(self) -> str:
-        tokens = {"tokens": f"{USUAL_TOKENS:,}, or the model's maximum if smaller"}
-        given = {name: f"{length:,}" for name, length in self.lengths.items()}
-        lengths = ({**tokens, **given}).items()
-        return ", ".join(f"{axis_title(name)} {length}" for name, length in lengths)
+        usual = f"{USUAL_TOKENS:,} tokens (or the model's maximum if smaller)"
+        return ", ".join(filter(None, [usual * ("tokens" not in self.lengths), lengths_text(self.lengths)]))
 
 
 class Found(NamedTuple):

@@ -172,6 +172,19 @@ def axis_title(name: str) -> str:
     return "batch size" if name == "batch" else name.replace("_", " ")
 
 
+def lengths_text(lengths: Mapping[str, int]) -> str:
+    """Return the lengths of a forward pass for a sentence.
+
+    >>> lengths_text({"batch": 1, "tokens": 2048, "past": 8})
+    'batch size 1, 2,048 tokens, 8 past tokens'
+    """
+    texts = []
+    for name, length in lengths.items():
+        words = axis_title(name) if name != "past" else "past tokens"
+        texts.append(f"{words} {length:,}" if name == "batch" else f"{length:,} {words}")
+    return ", ".join(texts)
+
+
 class CallReport(OfModel, Report):
     """A report on one forward pass ``call``, an :class:`archspec.Forward`."""
 

@@ -18,7 +18,7 @@ from archspec.errors import Problem, SweepError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.stated import assumed_note, check_unquantized
 from archspec.models.model import Model, Source, load
-from archspec.models.report import axis_title
+from archspec.models.report import lengths_text
 from archspec.solving.budgets import (
     BUDGET_OPTIONS,
     MEMORY,
@@ -218,8 +218,7 @@ class _Solver:
         if by_shape and not self.asked.config.raw.keys() - {"model_type"}:
             yield _DEFAULTS
         if plan.has(TRAINING, MEMORY):
-            lengths = ", ".join(f"{axis_title(name)} {length:,}" for name, length in plan.lengths.items())
-            yield f"costs are for a forward pass with {lengths}"
+            yield f"costs are for a forward pass with {lengths_text(plan.lengths)}"
         if plan.flops:
             yield from notes_of(self._model(best).forward(**plan.lengths))
 

@@ -16,7 +16,7 @@ from archspec.errors import SweepError
 from archspec.formats.dtypes import dtype_bytes, element_bytes
 from archspec.language.expression import Expression
 from archspec.models.model import Model
-from archspec.models.report import axis_title
+from archspec.models.report import lengths_text
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.swept import SweptDomain
 from archspec.tables.axes import AXES
@@ -74,7 +74,7 @@ class CallCosts(NamedTuple):
         given = {"batch": 1, **self.lengths}
         if len(tokens) == 1 and type(only := next(iter(tokens))) is int:
             given[TOKENS] = only
-        lengths = [f"{axis_title(name)} {given[name]:,}" for name in AXES if given.get(name)]
+        lengths = [lengths_text({name: given[name] for name in AXES if given.get(name)})]
         note = ""
         if TOKENS not in given:
             lengths.append(f"and as many tokens as a config has positions for, at most {USUAL_TOKENS:,}")

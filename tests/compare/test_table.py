@@ -73,8 +73,8 @@ def test_costs_are_those_of_the_call(lengths: dict[str, int]) -> None:
 def test_the_legend_and_notes_name_the_call() -> None:
     given = archspec.table([GPT2], "d,flops_per_token,cache_bytes", tokens=64, past=8, dtype="bf16")
     assert given.legend == (
-        "d: model width; FLOPs per token: for a forward pass with tokens 64, past 8; "
-        "cache bytes: for a forward pass with tokens 64, past 8, in bf16"
+        "d: model width; FLOPs per token: for a forward pass with 64 tokens, 8 past tokens; "
+        "cache bytes: for a forward pass with 64 tokens, 8 past tokens, in bf16"
     )
     usual = archspec.table([GPT2, "LlamaModel"], "flops")  # GPT-2 has 1,024 positions
     assert "tokens 2,048, or the model's maximum if smaller" in usual.legend

@@ -145,11 +145,11 @@ def test_the_order_of_a_grid_changes_no_row(values: str, cli: Any) -> None:
 
 def test_lengths_are_printed_and_encoder_lengths_are_not_assumed(cli: Any) -> None:
     done = cli("sweep LlamaModel --set num_hidden_layers=2,3 --columns flops")
-    assert "note: costs are for a forward pass with batch size 1, tokens 2,048" in done.err
+    assert "note: costs are for a forward pass with batch size 1, 2,048 tokens" in done.err
     grid = "sweep T5Model --set num_layers=2,3 --columns flops"
     assert "needs an encoder sequence length" in cli(grid, code=2).err
     assert (
-        "with batch size 3, tokens 2,048, encoder tokens 100"
+        "with batch size 3, 2,048 tokens, 100 encoder tokens"
         in cli(f"{grid} --encoder-tokens 100 --batch 3").err
     )
     line = f"sweep {LLAMA} --set num_hidden_layers=16,32 --columns flops,cache_bytes --tokens 1 --past 2047"
