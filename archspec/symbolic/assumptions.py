@@ -163,7 +163,7 @@ class Assumptions:
                 if not relations or len(outcomes) == 2 or not loop.depends(text):
                     continue
                 if loop.has_free_length or any(relation.axes - {loop.symbol} for relation in relations):
-                    self.note(f"{'every' if True in outcomes else 'no'} {loop} has {text}")
+                    self.note(f"{Guard(text, True in outcomes, loop)} for every {loop}")
 
     def _fix(self, number: Number) -> None:
         self.path.fix(number)

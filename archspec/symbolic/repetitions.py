@@ -192,7 +192,7 @@ class Repetitions:
             self.counted.add((loop, guard.text))
             for other in guards:
                 if other is not guard:
-                    self.notes.note(f"every {loop.variable} with {guard} has {other}")
+                    self.notes.note(f"{other} for every {loop.variable} with {guard}")
             return closed[not guard.outcome]
         loop.unrolled = True
         after = [part for part in row.place.template.partition("}.")[2].split(".") if part.isidentifier()]

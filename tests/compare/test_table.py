@@ -77,7 +77,7 @@ def test_the_legend_and_notes_name_the_call() -> None:
         "cache bytes: for a forward pass with 64 tokens, 8 past tokens, in bf16"
     )
     usual = archspec.table([GPT2, "LlamaModel"], "flops")  # GPT-2 has 1,024 positions
-    assert "tokens 2,048, or the model's maximum if smaller" in usual.legend
+    assert "2,048 tokens (or the model's maximum if smaller)" in usual.legend
     assert usual.notes[0] == "gpt2: flops is for 1,024 tokens"
     assert [one["flops"] for one in usual.rows] == [
         archspec.load(name).flops(tokens=tokens).flops

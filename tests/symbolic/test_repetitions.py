@@ -148,7 +148,7 @@ def test_rows_on_both_sides_of_a_guard_lose_it() -> None:
 @pytest.mark.parametrize("asked", ["late[i]", "kinds[i] == 'late'"])
 def test_a_test_with_one_outcome_in_all_layers_is_a_condition(asked: str) -> None:
     _, builder = rows(f"Parameter(a) if {asked} else None", k=9)
-    assert builder.notes.words == {f"no i in range(n) has {asked}": True}
+    assert builder.notes.words == {f"not ({asked}) for every i in range(n)": True}
 
 
 def test_numbers_in_the_names_of_iterations_stay() -> None:

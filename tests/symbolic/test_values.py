@@ -115,7 +115,7 @@ def test_tests_of_the_index_distinguish_iterations_and_tests_of_sizes_do_not() -
     notes.open.clear()
     assert [text for text in loop.tests if loop.decides(text)] == ["i < a", "i < b", "kinds[i] == 'x'"]
     notes.finish()
-    assert notes.words == {"a > 2": True, "every i in range(b) has i < b": True}
+    assert notes.words == {"a > 2": True, "i < b for every i in range(b)": True}
 
 
 def test_the_use_of_a_plain_value_is_noted() -> None:
