@@ -145,10 +145,12 @@ def test_rows_on_both_sides_of_a_guard_lose_it() -> None:
     assert (weight.guard, str(weight.repetition)) == ("", "n") and "i < k" in bias.guard
 
 
-@pytest.mark.parametrize("asked", ["late[i]", "kinds[i] == 'late'"])
-def test_a_test_with_one_outcome_in_all_layers_is_a_condition(asked: str) -> None:
+@pytest.mark.parametrize(
+    ("asked", "noted"), [("late[i]", "not (late[i])"), ("kinds[i] == 'late'", "kinds[i] != 'late'")]
+)
+def test_a_test_with_one_outcome_in_all_layers_is_a_condition(asked: str, noted: str) -> None:
     _, builder = rows(f"Parameter(a) if {asked} else None", k=9)
-    assert builder.notes.words == {f"not ({asked}) for every i in range(n)": True}
+    assert builder.notes.words == {f"{noted} for every i in range(n)": True}
 
 
 def test_numbers_in_the_names_of_iterations_stay() -> None:
