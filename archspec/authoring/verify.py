@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from archspec.arguments import check_arguments, check_arguments_of
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, list_names, option
 from archspec.extras import optional_import
 from archspec.models.report import Record, Report, fact
 from archspec.reports import Block
@@ -166,8 +166,11 @@ def verify(
         files = [file for one in folders_of(specs) for file in sorted(os.listdir(one))]
         types = dict.fromkeys(file.removesuffix(".yaml") for file in files)
         own, _ = _split(filter(library.has, types), library)
-    if [bool(own or others), all, bool(changed)].count(True) != 1:
-        raise ArchspecError("pass one of: names, --all, --changed or --specs")
+    chosen_by = [bool(own or others), all, bool(changed)].count(True)
+    if chosen_by != 1:
+        ways = list_names(["class names or model types", *map(option, ("all", "changed", "specs"))])
+        message = "too many ways to choose what to verify" if chosen_by else "nothing to verify"
+        raise ArchspecError(message, help=f"pass one of: {ways}")
     with optional_import():
         if all:
             chosen = campaign.all_architectures()

@@ -43,11 +43,11 @@ def _check_options(args: Values) -> None:
     """Raise an :class:`ArchspecError` for options that have no effect together."""
     for option in ("coverage", "check", *(("all", "changed") if args.costs else ())):
         if args.names and option in args.given:
-            raise combination_error(f"--{option}", "names")
+            raise combination_error(f"--{option}", "class names or model types")
     for option in ("specs", "json"):
         if option in args.given and (args.costs or args.coverage or args.check):
-            message = f"--{option} is for the tensors of specs"
-            raise ArchspecError(message, help="leave out --costs, --coverage and --check")
+            others = [name for name in ("costs", "coverage", "check") if getattr(args, name)]
+            raise combination_error(f"--{option}", f"--{others[0]}")
     check_samples(args)
     require(args, "check", "--coverage or --costs", args.coverage or args.costs)
     if "jobs" in args.given and args.jobs < 1:

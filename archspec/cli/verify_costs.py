@@ -36,7 +36,8 @@ def verify_costs(args: Values) -> int:
     elif args.changed:
         scope = {name: scope[name] for name in campaign.changed_architectures(args.changed) if name in scope}
     elif not args.all and not args.coverage:
-        raise ArchspecError("pass one of: names, --all or --changed")
+        help_ = "pass class names or model types, --all or --changed"
+        raise ArchspecError("nothing to verify", help=help_)
     if args.formulas:
         return _formulas(scope)
     total = sum(map(len, (record.stale_classes() if args.coverage and not args.all else scope).values()))

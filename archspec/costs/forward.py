@@ -24,7 +24,7 @@ HELD = {  # further numbers, and the reference of their validation
     "static": ("static caches", "transformers' StaticCache"),
     "working_set": ("peak temporary memory", "torch's allocations"),
 }
-COUNT_HELP = "parameter counts still work: archspec count"
+COUNT_HELP = "use archspec count for parameter counts, which are supported"
 _PAGE = 16  # tokens: a serving engine reserves whole pages
 _TOO_LONG = 2**62  # sizes of tensors have 64 bits
 

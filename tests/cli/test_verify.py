@@ -55,13 +55,13 @@ def test_all_goes_on_past_a_spec_that_is_not_well_formed(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["verify"], "pass one of"),
+        (["verify"], "nothing to verify"),
         (["verify", "BertModell"], "did you mean BertModel"),
-        (["verify", "bert", "--all"], "pass one of"),
+        (["verify", "bert", "--all"], "too many ways to choose"),
         (["verify", "bert", "--samples", "-1"], "--samples -1 is negative"),
         (["verify", "layoutlmv2"], "layoutlmv2 is not supported"),
         (["verify", "t5gemma2_decoder"], "t5gemma2_decoder is only a part of other models"),
-        (["verify", "--costs", "MistralModel", "--json"], "--json is for the tensors of specs"),
+        (["verify", "--costs", "MistralModel", "--json"], "--json cannot be combined with --costs"),
     ],
 )
 def test_bad_input_ends_in_2(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
