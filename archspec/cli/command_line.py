@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import SimpleNamespace
 
-from archspec.errors import ArchspecError, to_printable
+from archspec.errors import ArchspecError, list_names, nearest_names, to_printable
 from archspec.tables.option import BOTH, PYTHON, Option
 from archspec.tables.options import options_of
 from archspec.tables.quantities import COST_COLUMNS, FORMULAS, QUANTITIES
@@ -161,6 +161,12 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         """A parser whose errors escape control characters of the command line."""
 
         def error(self, message: str) -> NoReturn:
+            first = message.partition("unrecognized arguments: ")[2].partition(" ")[0].partition("=")[0]
+            if first.startswith("--"):
+                flags = [option.flag for option in command_options(verb) if not option.positional]
+                near = nearest_names(first, flags)
+                help_ = f"did you mean {list_names(near)}?" if near else f"run archspec {verb} --help"
+                raise ArchspecError(f"unknown option {first!r}", help=help_)
             super().error(to_printable(message, _LONGEST))
 
     examples = [f"  archspec {line}" for line in VERBS[verb].examples]
