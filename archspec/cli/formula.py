@@ -100,7 +100,8 @@ def _layout(args: Values) -> Layout | None:
     other = args.json or args.format not in ("unicode", "latex") or (args.table and args.env)
     if asked and (other or args.table == "markdown"):
         message = "--env, --width and --standalone require LaTeX"
-        raise FormulaError(message, help="leave out --json, --table or the other --format")
+        table = f"--table {args.table}" if args.table else f"--format {args.format}"
+        raise FormulaError(message, help=f"leave out {'--json' if args.json else table}")
     return Layout(args.env, args.width, args.standalone) if asked or args.format == "latex" else None
 
 

@@ -40,7 +40,7 @@ def _grid(args: Values, source: Any, architecture: str | None) -> Sweep:
 
     if not args.set:
         example = args.config if "=" in (args.config or "") else "num_hidden_layers=2:96"
-        raise SweepError("nothing is swept", help=f"give at least one field its values: --set {example}")
+        raise SweepError("nothing is swept", help=f"pass values for at least one field, e.g. --set {example}")
     options = arguments("sweep", args, without=("model", "architecture", "where"))
     where = args.where[0] if len(args.where) == 1 else args.where
     return sweep(source, options.pop("set"), architecture=architecture, where=where, **options)
@@ -66,7 +66,7 @@ def _print(args: Values, grid: Sweep) -> None:
     from archspec.sweeping.files import check_size, write_lines
 
     if not 0 <= args.rows <= _MOST_SHOWN:
-        help_ = f"print 0 to {_MOST_SHOWN:,} rows; --out FILE writes all"
+        help_ = f"pass --rows 0 to {_MOST_SHOWN}, or write all rows with --out FILE"
         raise SweepError(f"--rows {args.rows} is out of range", help=help_)
     if args.json:
         check_size(grid.points, args.yes)

@@ -25,6 +25,7 @@ _HELP = (
     "write a Python expression of config fields: arithmetic, comparisons, `a if c else b`, "
     "`x for i in range(n)`"
 )
+_LITERAL = "write numbers without units, e.g. 7e9, and products with *, e.g. 4*hidden_size"
 _LANGUAGE = (
     "Load Store Subscript Slice List Tuple Dict BoolOp And Or Not UAdd USub IfExp keyword "
     "Compare Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn ListComp GeneratorExp DictComp comprehension"
@@ -107,7 +108,9 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0, checked: bool = False) 
     except SyntaxError as error:
         message, line, column = _syntax_error(text, error)
         at = Place(place.source, place.line + line - 1, column - 1 + place.column if line == 1 else column)
-        raise SpecError(f"not an expression: {message}", at, path, _HELP) from None
+        message, _, hint = message.partition(". Maybe you meant '=='")
+        help_ = "write == to compare" if hint else _LITERAL if "decimal literal" in message else _HELP
+        raise SpecError(f"not an expression: {message}", at, path, help_) from None
     except (RecursionError, MemoryError, ValueError) as error:
         raise SpecError(f"not an expression: {error or type(error).__name__}", place, path, _HELP) from None
     expression = Expression(tree, text, place, path)

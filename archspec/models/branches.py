@@ -63,7 +63,8 @@ def spot_at(form: ClosedForm, source: Source, fields: Fields) -> Spot:
     read = {symbol.name for expr in follows.values() for symbol in expr.free_symbols}
     for path in fields:
         if (name := canonical_name(form.scope, path)) in follows.keys() - read:
-            raise FormulaError(f"{path} is replaced: this formula has {name} = {follows[name]}")
+            message = f"{path} cannot be set: this formula assumes {name} = {follows[name]}"
+            raise FormulaError(message, help=f"leave out {path}, or the assumption")
     lengths = form.call.lengths() if form.call else {}
     call = _call_at(form.call, fields, lengths)
     fields = {name: value for name, value in fields.items() if name not in lengths}
@@ -140,7 +141,7 @@ def _call_at(call: Lengths, fields: Fields, lengths: Fields) -> Lengths:
     given = {name: value for name, value in fields.items() if name in lengths}
     for name, value in given.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise FormulaError(f"{name}: {value!r} is not a length", help="write a whole number")
+            raise FormulaError(f"{name}: {value!r} is not a length", help="write an integer of at least 0")
     return call.replace(given) if call and given else call
 
 
@@ -149,7 +150,8 @@ def _size(form: ClosedForm, name: str, number: Any) -> int | float:
         return int(number)
     if isinstance(form.config_values.get(name), float) and number.is_Rational:
         return float(number)
-    raise FormulaError(f"{name} = {number} is not a whole number", help="write // to round a quotient down")
+    message = f"{name} = {float(number):.10g} is not an integer"
+    raise FormulaError(message, help="use // to round a quotient down, e.g. 8*hidden_size//3")
 
 
 def _ambiguity_error(name: str, before: Any, after: Any, replaced: Fields) -> FormulaError:

@@ -160,8 +160,7 @@ class Formula(ClosedForm):
         if format not in ("markdown", "latex"):
             raise FormulaError(f"unknown table format {format!r}", help="choose markdown or latex")
         if width is not None and format != "latex":
-            message = f"width is only for tables in LaTeX, not in {format}"
-            raise FormulaError(message, help="leave out the width")
+            raise FormulaError(f"width has no effect on {format}", help="leave out the width")
         return parts_table(self, arrange(self, by, depth), format, None, Layout(width=width))
 
     @property
@@ -229,7 +228,9 @@ class Formula(ClosedForm):
         ``notation`` is a file of custom symbols, ``symbol`` gives the LaTeX of some fields.
         """
         if format not in FORMATS:
-            raise FormulaError(f"unknown formula format {format!r}", help=f"choose {', '.join(FORMATS)}")
+            raise FormulaError(
+                f"unknown formula format {format!r}", help=f"choose from: {', '.join(FORMATS)}"
+            )
         return format_formula(self, format, self._own_glyphs(notation, symbol)) + condition_note(self, format)
 
     @check_arguments

@@ -64,13 +64,13 @@ def component(tensor: SymbolicTensor) -> str:
 def arrange(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
     """Return the parts of a formula by one of `GROUPS`; ``depth`` is the depth of modules."""
     if type(depth) is not int or depth < 1:
-        raise FormulaError(f"invalid depth {depth}", help="write 1 for the modules of the model itself")
+        raise FormulaError(f"--depth must be at least 1, not {depth}", help="pass --depth 1 or more")
     if by not in GROUPS:
-        help_ = did_you_mean(str(by), GROUPS) or f"choose {', '.join(GROUPS)}"
+        help_ = did_you_mean(str(by), GROUPS) or f"choose from: {', '.join(GROUPS)}"
         raise FormulaError(f"unknown arrangement {by!r}", help=help_)
     if depth != 1 and by != "module":
-        message = f"depth {depth} is only for arrangements by module, not by {by}"
-        raise FormulaError(message, help="arrange by module, or leave out the depth")
+        message = f"--depth has no effect on --by {by}"
+        raise FormulaError(message, help="pass --by module, or leave out --depth")
     if by == "component":
         return _group(formula, component, COMPONENTS)
     if by == "module":
@@ -114,6 +114,6 @@ def find_symbol(formula: ClosedForm, name: str) -> Any:
     symbol = sympy.Symbol(name)
     if symbol not in formula.expr.free_symbols:
         symbols = sorted(symbol.name for symbol in formula.expr.free_symbols)
-        help_ = did_you_mean(name, symbols) or f"its symbols are {', '.join(symbols)}"
-        raise FormulaError(f"{name} does not enter the formula", help=help_)
+        help_ = did_you_mean(name, symbols) or f"choose from: {', '.join(symbols)}"
+        raise FormulaError(f"the formula does not depend on {name}", help=help_)
     return symbol

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any, TypeVar
@@ -50,8 +51,9 @@ class _FieldEvaluator(Evaluator):
         items: list[Any] = []
         while (item := f"{name}[{len(items)}]") in self.values:
             items.append(self.notes.field(item, self.values[item]))
-        message = f"{name} is not a number of this config"
-        return items or self.fail(message, node, did_you_mean(name, self.values))
+        message = f"{name} is not a numeric field of this config"
+        help_ = did_you_mean(name, self.values) or f"choose from: {', '.join(self.values)}"
+        return items or self.fail(message, node, help_)
 
 
 def parse_assumptions(texts: Iterable[str], values: Mapping[str, int | float]) -> dict[str, Any]:
@@ -72,7 +74,11 @@ def parse_assumptions(texts: Iterable[str], values: Mapping[str, int | float]) -
             help_ = "write field=expression, e.g. intermediate_size=4*hidden_size"
             raise FormulaError(f"invalid assumption {text!r}", help=help_)
         if left in found:
-            raise FormulaError(f"{left} is given twice", place._replace(column=1))
+            raise FormulaError(
+                f"{left} is given twice", place._replace(column=1), help="state each field once"
+            )
+        if re.search("[^=<>!]=[^=]", right):
+            raise FormulaError("an assumption has one =", place, help="repeat --assume for each field")
         expr = _expression(Scalar(stated, place, False, stated), values)
         if not isinstance(expr, sympy.Expr):
             help_ = "write a number, or sums, products, quotients, min and max of other fields"

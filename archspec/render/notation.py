@@ -26,7 +26,7 @@ _ESCAPES = {
     ">": r"\textgreater{}",
     "×": r"$\times$",
 }
-_HELP = "one line a symbol: V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
+_HELP = "write one line per symbol, e.g. V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
 _LATEX_HELP = r"balance its braces, and write \$, \%, \# and \&"
 # What a field is in a model -> whether it grows when a model is made larger. A linked width is a width of
 # another part, equal to the model width at the interface. After a layer period the kinds of layers repeat.
@@ -91,17 +91,21 @@ def own_glyphs(
     ``names`` are those of the formula. Errors: :class:`FormulaError` for another field, and invalid LaTeX.
     """
     own, known = _glyphs(entries(notation)) if notation else {}, sorted({*map(field_of, names)})
+    standard = standard_glyphs()
     for field, latex in (symbol or {}).items():
         if field not in known:
             help_ = did_you_mean(field, known) or f"choose from: {', '.join(known)}"
             raise FormulaError(f"--symbol: {field} is not a field of the formula", help=help_)
         if not latex:
-            raise FormulaError(f"--symbol {field}= lacks a symbol", help="write it in LaTeX")
+            raise FormulaError(
+                f"--symbol {field}= has no symbol", help=f"write LaTeX, e.g. --symbol {field}=d"
+            )
         if not _is_latex(latex):
             message = f"--symbol {field}: {latex} is not valid LaTeX in a formula"
             raise FormulaError(message, help=_LATEX_HELP)
         letters = "".join(c for c in latex if c.isalnum() or c == "_")
-        own[field] = Glyph(letters or field, latex, "")
+        meaning = standard[field].meaning if field in standard else ""
+        own[field] = Glyph(letters or field, latex, meaning)
     return own
 
 
@@ -123,9 +127,14 @@ def entries(path: str) -> tuple[Entry, ...]:
     """
     try:
         source, document = read_file(path)
+        root = document or parse(source)
+    except SpecError as error:
+        raise SpecError([one._replace(help=_HELP) for one in error.problems]) from None
     except ArchspecError as error:
-        raise FormulaError(f"the notation cannot be read: {error}") from None
-    root = document or parse(source)
+        message = f"the notation file cannot be read: {error}"
+        raise FormulaError(
+            message, help="pass the path of a YAML file such as formulas/notation.yaml"
+        ) from None
     if not isinstance(root, YamlMapping):
         raise SpecError("a notation is a mapping of symbols", root.place, help=_HELP)
     found = []
@@ -134,7 +143,9 @@ def entries(path: str) -> tuple[Entry, ...]:
         texts = {key: part.text for key, part in parts.items() if isinstance(part, Scalar)}
         latex, role, fields = texts.get("latex"), texts.get("role", ""), parts.get("fields")
         if role and role not in ROLES:
-            raise SpecError(f"unknown role {role!r}", parts["role"].place, help=f"choose {', '.join(ROLES)}")
+            raise SpecError(
+                f"unknown role {role!r}", parts["role"].place, help=f"choose from: {', '.join(ROLES)}"
+            )
         if not (isinstance(fields, Sequence) and _IDENTIFIER.match(text)) or (latex is None and not role):
             raise SpecError(f"{text} needs a symbol and fields", root.keys[text], help=_HELP)
         if latex is not None and not _is_latex(latex):

@@ -75,7 +75,7 @@ def _header_comment(formula: ClosedForm, code: Code) -> str:
 def _python(formula: ClosedForm, code: Code) -> str:
     names = code.identifiers()
     value = printer("python", code.operands("python")).print_sum(code.parts[0][1])
-    message = f"the formula of {formula.architecture} does not hold for these fields; see its conditions"
+    message = f"the formula of {formula.architecture} is not valid for these fields; see its conditions"
     takes = [names[name] for name in code.inputs if name not in code.optional]
     takes += [f"{names[name]}={code.inputs[name]!r}" for name in sorted(code.optional)]
     takes = ["*", *takes, "**_"] if takes else ["**_"]  # a star alone needs a name after it

@@ -6,21 +6,23 @@ import ast
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.lengths import usual_tokens
-from archspec.errors import Place, Problem, Source, SweepError
+from archspec.errors import SweepError, did_you_mean
 from archspec.models.model import Model
 from archspec.sizes import number_of
 from archspec.solving.laws import Optimum, find_optimum
 from archspec.sweeping.axes import MAX_VALUE
 from archspec.sweeping.columns import expression
+from archspec.sweeping.costs import names_in
 from archspec.tables.quantities import BUDGETS, QUANTITIES
 
 # The parameters of :func:`archspec.solve` that are budgets, or belong to one.
 BUDGET_OPTIONS = (*BUDGETS, "flops", "tokens", "memory", "compute", "law", "batch", "sequence")
 MAX_BUDGET = 2**62
+_RATIO = "write --ratio a/b=low..high, e.g. hidden_size/num_hidden_layers=100..140"
 MEMORY = "bytes + cache_bytes"  # of weights and cache during inference
 TRAINING = "training_flops"  # of one sequence
 _NAMES = {MEMORY: "memory in bytes", TRAINING: "training FLOPs per sequence"}
@@ -109,14 +111,20 @@ def plan_of(budgets: Mapping[str, Any], scope: Scope) -> Plan:
     Errors: :class:`SweepError` for budgets that contradict each other or are incomplete.
     """
     flops, tokens, memory, compute, law, batch, sequence = (budgets[name] for name in BUDGET_OPTIONS[-7:])
-    needed = "add --flops and --tokens, or --memory, or remove sequence"
+    needed = "add --flops and --tokens, or --memory, or leave out --sequence"
+    no_flops, no_tokens = "add --flops, or leave out --tokens", "add --tokens, e.g. --tokens 2e11"
     for is_wrong, message, help_ in (
-        (batch != 1 and memory is None, "batch requires memory", "add --memory, or remove batch"),
-        (sequence and flops is None and memory is None, "sequence requires flops or memory", needed),
-        (sequence is not None and sequence < 1, "a sequence has 1 token or more", "write --sequence 2048"),
-        ((flops is None) != (tokens is None), "flops and tokens go together", "give --flops and --tokens"),
-        (flops and memory, "flops and memory cannot be combined", "give --flops or --memory"),
-        (law and compute is None, "law requires compute", "add --compute 1e21"),
+        (batch != 1 and memory is None, "--batch has no effect without --memory", "leave out --batch"),
+        (
+            sequence and flops is memory is None,
+            "--sequence has no effect without --flops or --memory",
+            needed,
+        ),
+        (sequence is not None and sequence < 1, "--sequence must be at least 1", "pass --sequence 2048"),
+        (tokens is not None and flops is None, "--tokens has no effect without --flops", no_flops),
+        (flops is not None and tokens is None, "--flops needs --tokens", no_tokens),
+        (flops and memory, "--flops cannot be combined with --memory", "leave out --flops or --memory"),
+        (law and compute is None, "--law has no effect without --compute", "add --compute 1e21"),
     ):
         if is_wrong:
             raise SweepError(message, help=help_)
@@ -137,7 +145,7 @@ def _goals(plan: Plan, budgets: Mapping[str, Any]) -> list[Goal]:
         if not 0 < target <= MAX_BUDGET:
             wrong, more, fewer = ("many", "tokens", "flops") if target else ("few", "flops", "tokens")
             message = f"{plan.flops:,} training FLOPs are too {wrong} for {plan.tokens:,} tokens"
-            raise SweepError(message, help=f"give more --{more} or fewer --{fewer}")
+            raise SweepError(message, help=f"pass more --{more} or fewer --{fewer}")
         goals.append(Goal(TRAINING, target))
     if (memory := budgets["memory"]) is not None:
         most = size_of(memory, "bytes")
@@ -146,7 +154,8 @@ def _goals(plan: Plan, budgets: Mapping[str, Any]) -> list[Goal]:
         goals.append(Goal(plan.optimum.counts, plan.optimum.params))
     goals += [parse_goal(name, text) for name in BUDGETS if (text := budgets[name]) is not None]
     if not goals:
-        raise SweepError("no budget is given", help=f"give {', '.join(BUDGETS[:-1])} or {BUDGETS[-1]}")
+        flags = [f"--{name.replace('_', '-')}" for name in (*BUDGETS, "flops", "memory", "compute")]
+        raise SweepError("no budget is given", help=f"pass one of: {', '.join(flags)}")
     limits = ("bytes", MEMORY)  # next to another target they are only limits
     others = any(one.target is not None for one in goals if one.quantity not in limits)
     return [one._replace(target=None) if others and one.quantity in limits else one for one in goals]
@@ -167,7 +176,7 @@ def exact_size(model: Model, quantity: str, dtype: str | None, lengths: Mapping[
 def _parse_whole(text: str | float, name: str, example: str) -> int:
     number = number_of(str(text)) or 0
     if not 0 < number < 10**40:
-        raise SweepError(f"{text} is not a number of {name}", help=f"write {example}")
+        raise SweepError(f"{text} is not a number of {name}", help=f"pass {example}")
     return number
 
 
@@ -181,7 +190,9 @@ def size_of(text: str | float, quantity: str = "params") -> int:
     number = number_of(text, quantity == "bytes")
     if number is not None and 0 < number <= MAX_BUDGET:
         return number
-    _refuse(text, "is not a size", "write 7e9, 1.3B, 350M, 16GiB, or a range such as 6e9..7e9")
+    examples = "16GiB, 24e9 or ..80GiB" if quantity == "bytes" else "7e9, 1.3B, 350M or 6e9..7e9"
+    help_ = f"pass e.g. {option_of(quantity)} {examples}"
+    raise SweepError(f"{text} is {'too large' if number else 'not a size'}", help=help_)
 
 
 def parse_goal(quantity: str, text: str | float) -> Goal:
@@ -198,39 +209,53 @@ def parse_goal(quantity: str, text: str | float) -> Goal:
         return Goal(quantity, target, None, target if quantity == "bytes" else None)
     least, most = (size_of(end, quantity) if end.strip() else None for end in (low, high))
     if (least is None and most is None) or (least is not None and most is not None and least > most):
-        _refuse(str(text), "is not a range", "write 6e9..7e9, ..7e9 or 6e9..")
+        help_ = f"pass {option_of(quantity)} 6e9..7e9, ..7e9 or 6e9.., the smaller number first"
+        raise SweepError(f"{text} is not a range", help=help_)
     return Goal(quantity, None, least, most)
 
 
-def _refuse(text: str, why: str, help_: str) -> NoReturn:
-    place = Place(Source("budget", text), 1, 1, max(1, len(text)))
-    raise SweepError(Problem(f"{text} {why}", place, help=help_))
+def option_of(quantity: str) -> str:
+    """Return the option of a budget."""
+    return {MEMORY: "--memory", TRAINING: "--flops"}.get(quantity, f"--{quantity.replace('_', '-')}")
 
 
-def ratio_condition(text: str, given: Any) -> str:
-    """Return the condition on whole numbers that keeps a ratio `a/b` within a range.
+def _check_ratio(text: str, scope: Scope) -> None:
+    """Errors: :class:`SweepError` for a ratio of anything but config fields and quantities."""
+    known = [*scope.spec.fields, *scope.spec.attribute_map, *scope.raw]
+    for name in sorted(names_in([expression(text, "--ratio")]) - {*known, *QUANTITIES, "bytes"}):
+        help_ = did_you_mean(name, known) or "write the names of config fields, e.g. hidden_size"
+        raise SweepError(f"--ratio {text}: {name} is not a config field", help=help_)
+
+
+def ratio_condition(text: str, given: Any, scope: Scope | None = None) -> str:
+    """Return the condition on whole numbers that keeps a ratio `a/b` of fields within a range.
+
+    With ``scope`` the names are checked. Errors: :class:`SweepError` for an invalid ratio or range.
 
     >>> ratio_condition("hidden_size/n_layer", "100..140")
     'n_layer > 0 and 100 * (n_layer) <= 1 * (hidden_size) and 1 * (hidden_size) <= 140 * (n_layer)'
     """
     tree = expression(text, "--ratio").tree
     if not (isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div)):
-        help_ = "write a/b=low..high, e.g. hidden_size/num_hidden_layers=100..140"
-        _refuse(text, "is not a ratio", help_)
+        raise SweepError(f"--ratio: {text} is not a ratio", help=_RATIO)
+    if scope is not None:
+        _check_ratio(text, scope)
     above, below = ast.unparse(tree.left), ast.unparse(tree.right)
     span = "..".join(map(str, given)) if isinstance(given, tuple | list) else str(given)
     low, dots, high = span.partition("..")
     try:
         least, most = (Fraction(end.strip()) if end.strip() else None for end in (low, high if dots else low))
     except (ValueError, ZeroDivisionError):
-        _refuse(span, "is not a number or a range of numbers", "write a/b=low..high")
+        message = f"--ratio: {span} is not a number or a range of numbers"
+        raise SweepError(message, help=_RATIO) from None
     if least is not None and most is not None and least > most:
-        _refuse(span, "is not a range", f"write the smaller number first: {high.strip()}..{low.strip()}")
+        help_ = f"write the smaller number first: {high.strip()}..{low.strip()}"
+        raise SweepError(f"--ratio: {span} is not a range", help=help_)
     found = [f"{below} > 0"]
     if least is not None:
         found.append(f"{least.numerator} * ({below}) <= {least.denominator} * ({above})")
     if most is not None:
         found.append(f"{most.denominator} * ({above}) <= {most.numerator} * ({below})")
     if len(found) == 1:
-        _refuse(f"{text}={given}", "has no range", "write a/b=low..high")
+        raise SweepError(f"--ratio: {text}={given} has no range", help=_RATIO)
     return " and ".join(found)

@@ -101,10 +101,10 @@ def grid_of(
     Errors: :class:`SweepError` for a field that is listed twice or has no values.
     """
     if twice := next((name for name in free if list(free).count(name) > 1), None):
-        raise SweepError(f"{twice} is listed twice in --free", help="name each field once")
+        raise SweepError(f"--free: {twice} is listed twice", help="list each field once")
     if other := next((name for name in multiple if name not in free), None):
-        help_ = f"add it to --free: {', '.join(free)}"
-        raise SweepError(f"--multiple {other}: {other} is not free", help=help_)
+        help_ = f"add {other} to --free, or choose from: {', '.join(free)}"
+        raise SweepError(f"--multiple: {other} is not in --free", help=help_)
     rising = {one.name: _sort_values(one) for one in given}
     fixed = {one.name: one.values[0] for one in given if len(one.values) == 1}
     request = request._replace(config=read_config(request.config, fixed))
@@ -114,8 +114,8 @@ def grid_of(
         one = rising.get(name)
         step = multiple.get(name, 1 if one else usual_steps.get(name, 1))
         if type(step) is not int or not 0 < step <= MAX_VALUE:
-            message = f"--multiple {name}: {describe_value(step)} is not a positive whole number of 64 bits"
-            raise SweepError(message, help="write --multiple hidden_size=128")
+            message = f"--multiple {name}: {describe_value(step)} is not a positive 64-bit integer"
+            raise SweepError(message, help=f"pass e.g. --multiple {name}=128")
         own = _config_value(request, name)
         if one is None or one.numeric or step > 1:
             axes[name] = values = _values(name, one, own, step)
@@ -143,10 +143,12 @@ def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]
     else:
         message = f"{name} is {describe(own)} in the config, so its range is unknown"
         example = "true,false" if isinstance(own, bool) else "first:last"
-        raise SweepError(message, help=f"give its values: --set {name}={example}")
+        raise SweepError(message, help=f"pass its values: --set {name}={example}")
     if not len(values):
         message = f"{name} has no value that is a multiple of {step}"
-        raise SweepError(message, help="give it a larger range, or a smaller step")
+        raise SweepError(
+            message, help=f"choose a smaller multiple, or widen the range with --set {name}=FIRST:LAST"
+        )
     return values
 
 
@@ -169,9 +171,9 @@ def _config_value(request: Request, name: str) -> Any:
     spec = request.library.load(chosen.model_type)
     check_overrides(spec, {name: 1}, chosen.config)
     if idle := idle_fields(spec, [name], chosen.config):
-        help_ = "list fields in --free that counts depend on"
-        raise SweepError(f"{idle[name]}, so it cannot be chosen", help=help_)
+        help_ = "list only fields that affect the counts in --free"
+        raise SweepError(f"{idle[name]}, so it cannot be in --free", help=help_)
     scope, leaf = owner(request.scope, name)
     if not scope.has(leaf):  # a field of every config, such as dtype
-        raise SweepError(f"{name} is not a size", help="remove it from --free")
+        raise SweepError(f"--free: {name} is not a size", help=f"leave out {name}")
     return scope.get(leaf)

@@ -6,9 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.errors import Problem
-from archspec.solving.budgets import Goal, Plan
+from archspec.solving.budgets import TRAINING, Goal, Plan, option_of
 from archspec.solving.search import Found, Searched
 from archspec.sweeping.axes import Axis
+
+
+class Obstacle(NamedTuple):
+    """A constraint, the best config without it, and what to do."""
+
+    name: str
+    best: Found
+    help: str
 
 
 class Diagnosis(NamedTuple):
@@ -22,18 +30,21 @@ class Diagnosis(NamedTuple):
     plan: Plan
     conditions: Mapping[str, str]
 
-    def _without_each(self, bounds: Sequence[Goal]) -> Iterator[tuple[str, Found]]:
+    def _without_each(self, bounds: Sequence[Goal]) -> Iterator[Obstacle]:
         goals = self.plan.goals
         has_target = any(goal.target is not None for goal in goals)
         for name in self.conditions:
             others = {other: text for other, text in self.conditions.items() if other != name}
-            yield from ((f"{name} is the obstacle", best) for best in self.search(goals, others).found)
+            found = self.search(goals, others).found
+            yield from (Obstacle(name, best, f"relax {name}") for best in found)
         for bound in bounds:
             near = bound.without_bounds if has_target else Goal(bound.quantity, bound.high or bound.low)
             rest = [near if goal == bound else goal for goal in goals]
-            yield from (
-                (f"{bound} is the obstacle", best) for best in self.search(rest, self.conditions).found
-            )
+            for best in self.search(rest, self.conditions).found:
+                size = best.sizes[goals.index(bound)]
+                change = "raise" if bound.high is not None and size > bound.high else "lower"
+                help_ = f"{change} {option_of(bound.quantity)} to {size:,}"
+                yield Obstacle(str(bound), best, help_ if bound.quantity != TRAINING else f"relax {bound}")
 
     def _text(self, found: Found) -> str:
         texts = {name: f"{value:,}" if type(value) is int else value for name, value in found.values.items()}
@@ -46,29 +57,32 @@ class Diagnosis(NamedTuple):
         anything = self.search([goal.without_bounds for goal in self.plan.goals], {})
         if not anything.found:
             refused = anything.refusal.problems if anything.refusal else ()
-            return [Problem("every config in the search is invalid:"), *refused]
+            return [Problem("no config in the search is valid; the first error:"), *refused]
         bounds = [goal for goal in self.plan.goals if goal != goal.without_bounds]
         found = [
-            Problem(f"{obstacle}: the nearest config without it is {self._text(best)}", help="loosen it")
-            for obstacle, best in self._without_each(bounds)
+            Problem(
+                f"no config meets {one.name}; without this limit the nearest is {self._text(one.best)}",
+                help=one.help,
+            )
+            for one in self._without_each(bounds)
         ]
-        help_ = "drop them one at a time, or give the fields other ranges and steps"
+        help_ = "leave them out one at a time, or change ranges and steps of fields with --set and --multiple"
         return found or [Problem("the constraints contradict each other", help=help_)]
 
     def too_far(self, nearest: Found, within: float) -> list[Problem]:
         """Explain why no config is within a percentage of the budget."""
-        limit, off = f"{100 * within:g} %", _percent_off(nearest)
-        message = f"no config is within {limit} of the budget; the nearest is {off} off"
+        message = f"no config is within {100 * within:g}% of the budget"
+        off = f"{message}; the nearest deviates by {_deviation(nearest)}: {self._text(nearest)}"
         first, *rest = self.obstacles(nearest)
-        return [Problem(f"{message}, {self._text(nearest)}", help=first), *map(Problem, rest)]
+        return [Problem(off, help=first), *map(Problem, rest)]
 
     def obstacles(self, best: Found) -> list[str]:
         """Explain a large miss: constraints that double it, or ends of ranges."""
         goals = self.plan.goals
         found = [
-            f"{obstacle}: without it, {self._text(other)} is {_percent_off(other)} off"
-            for obstacle, other in self._without_each([one for one in goals if one.target is None])
-            if 2 * other.miss < best.miss
+            f"relax {one.name}: without it, {self._text(one.best)} deviates by {_deviation(one.best)}"
+            for one in self._without_each([one for one in goals if one.target is None])
+            if 2 * one.best.miss < best.miss
         ]
         sizes = {one.quantity: size for one, size in zip(goals, best.sizes, strict=True)}
         targets = {one.quantity: one.target for one in goals if one.target is not None}
@@ -76,17 +90,22 @@ class Diagnosis(NamedTuple):
         if None not in both[1] and both[0][0] == both[0][1] and both[1][0] != both[1][1]:
             found.append("every parameter is active: active_params equals params")
         is_above = {sizes[name] > target for name, target in targets.items() if sizes[name] != target}
-        ends = [("smallest", 0)] * (True in is_above) + [("largest", 1)] * (False in is_above)
-        varied = [one for one in self.axes if len(one.values) > 1 and one.numeric]
-        found = found or [
-            f"{one.name} = {best.values[one.name]:,} is the {which} of its values"
-            for one in varied
-            for which, end in ends
-            if best.values[one.name] == one.bounds[end]
-        ]
-        return found or ["take smaller steps, or free another field"]
+        varied, ends = [one for one in self.axes if len(one.values) > 1 and one.numeric], list[str]()
+        for is_on_side, end, more, bound in (
+            (True in is_above, "smallest", "smaller", 0),
+            (False in is_above, "largest", "larger", 1),
+        ):
+            at_end = [one.name for one in varied if best.values[one.name] == one.bounds[bound]]
+            if is_on_side and at_end:
+                values = ", ".join(f"{name} = {best.values[name]:,}" for name in at_end)
+                ends.append(f"allow {more} values with --set: {values} ({end} in this search)")
+        return (
+            found
+            or ends
+            or ["to get closer, choose smaller steps with --multiple, or other fields with --free"]
+        )
 
 
-def _percent_off(found: Found) -> str:
+def _deviation(found: Found) -> str:
     miss = float(100 * found.miss)
-    return f"{miss:,.0f} %" if miss >= 1_000 else f"{miss:.3g} %"
+    return f"{miss:,.0f}%" if miss >= 1_000 else f"{miss:.3g}%"

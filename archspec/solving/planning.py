@@ -24,7 +24,7 @@ from archspec.solving.shape import Part, linked_widths, parts_of, usual_step
 
 _HEAD_WIDTH = 32  # head widths are multiples of this if the number of heads is given
 _POWERS = (128, 64, 32, 16, 8, 4, 2)
-_NAME = "name the fields to choose: --free FIELD,..."
+_NAME = "pass the fields to vary: --free FIELD,..."
 # The range of each field, relative to the scaled config.
 WIDTHS, DEPTHS, FEED_FORWARDS = (0.62, 1.6), (0.4, 2.5), (0.5, 2.2)
 FEW = 4  # fewer key-value heads keep their number in larger configs
@@ -61,7 +61,7 @@ def plan_around(request: Request, goal: Goal, experts: bool) -> Planned:
         part, request._replace(config=config), goal, linked_widths(scope, part), stays, experts
     )
     if not (planner.width or planner.depth or planner.free_inner):
-        raise SweepError("no width, depth or feed-forward width is left to choose", help=_NAME)
+        raise SweepError("no width, depth or feed-forward width is left to vary", help=_NAME)
     return planner.plan(notes)
 
 

@@ -99,12 +99,12 @@ class _Search:
         ascending = [n for n in rising if _is_ascending(self.codes[n])]
         points = prod(map(len, self.codes))
         if points > MAX_POINTS and (not ascending or points // len(self.codes[ascending[0]]) > MAX_POINTS):
-            self._refuse(f"the search is too large: {points:,} points")
+            self._refuse(f"the search has too many configs, {points:,}")
         return (ascending or axes)[0], bool(ascending)
 
     def _refuse(self, message: str) -> NoReturn:
         sizes = " x ".join(f"{axis.name}: {len(axis.values):,}" for axis in self.axes)
-        help_ = "narrow it: --multiple field=128, --set field=first:last, fewer free fields"
+        help_ = "narrow it with --multiple FIELD=128, --set FIELD=FIRST:LAST, or fewer fields in --free"
         raise SweepError(f"{message} ({sizes})", help=help_)
 
     def run(self) -> Searched:

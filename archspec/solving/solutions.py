@@ -80,7 +80,7 @@ class Solution(Report):
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError as error:
-            raise SweepError(f"{folder}: {error.strerror or error}") from None
+            raise SweepError(f"{folder}: {error.strerror or error}", help="choose another --out") from None
         path = os.path.join(folder, "config.json")
         with whole_file(path, overwrite) as partial, open(partial, "w", encoding="utf-8") as file:
             json.dump(self.config, file, indent=2, ensure_ascii=False)

@@ -102,12 +102,13 @@ def solve(  # noqa: PLR0913 - the options of the verb
     request = request._replace(lengths=plan.lengths)
     _check_budgets(request, plan)
     if not 1 <= top <= 1_000:
-        raise SweepError(f"cannot list {top} solutions", help="choose 1 to 1,000")
+        raise SweepError(f"--top must be from 1 to 1,000, not {top}", help="pass --top 10")
     limit = _parse_percent("within", within, None if names else ASTRAY)
     prefers_nearest = bool(names) and (bool(ratio) or len(names) == 1)
     near = _parse_percent("tolerance", tolerance, None if prefers_nearest else TOLERANCE) or Fraction(0)
     near = min(near, near if limit is None else limit)
-    conditions = {f"{text} in {given}": ratio_condition(text, given) for text, given in (ratio or {}).items()}
+    given = (ratio or {}).items()
+    conditions = {f"{text} in {span}": ratio_condition(text, span, request.scope) for text, span in given}
     conditions |= {text: text for text in ([where] if isinstance(where, str) else where or ())}
     return _Solver(request, plan, names, multiple or {}, conditions, bool(near)).solutions(near, limit, top)
 
@@ -130,8 +131,8 @@ def _parse_percent(name: str, given: float | None, default: Fraction | None) -> 
         return default
     if not 0 <= given <= MOST_PERCENT:
         value = f"{given:g}" if isinstance(given, float) else describe_value(given)
-        help_ = f"give a percentage from 0 to {MOST_PERCENT:,}"
-        raise SweepError(f"{name}: {value} % of the budget is out of range", help=help_)
+        message = f"--{name} must be a percentage from 0 to {MOST_PERCENT:,}, not {value}"
+        raise SweepError(message, help=f"pass --{name} 1 for 1% of the budget")
     return Fraction(str(given)) / 100
 
 

@@ -54,7 +54,7 @@ def parse_axis(text: str) -> Axis:
     path, _, rest = text.partition("=")
     start = Place(Source("--set", text), 1, 1)
     if not rest.strip():
-        raise SweepError(f"{text!r} gives no values", start, help=_HELP)
+        raise SweepError(f"{text!r} has no values", start, help=_HELP)
     name = parse_override(f"{path}=0")[0]
     parts = [
         _values(name, item.strip(), start._replace(column=len(path) + 2 + offset))
@@ -73,10 +73,10 @@ def _values(name: str, item: str, place: Place) -> Sequence[Any]:
     if last < first:
         raise SweepError(f"{item} is empty: {last} is below {first}", place, help=_HELP)
     if step <= 0:
-        raise SweepError(f"the step {step} is not positive", place, help=_HELP)
+        raise SweepError(f"the step {step} must be positive", place, help=_HELP)
     if match[3]:
-        if first < 1 or step < 2:
-            message = "a range of powers starts at 1 or more and grows by a factor of 2 or more"
+        if first < 1 or step < 2 or step % 1:
+            message = "a geometric range must start at 1 or more, with an integer factor of at least 2"
             raise SweepError(message, place, help=_HELP)
         powers = [first]
         while powers[-1] * step <= last:
@@ -99,7 +99,9 @@ def axis(name: str, values: Any) -> Axis:
         several = isinstance(values, Sequence | Iterator | Set) and not isinstance(values, str | bytes)
         values = tuple(islice(values, _MAX_LISTED + 1)) if several else (values,)
         if len(values) > _MAX_LISTED:
-            raise SweepError(f"{name} has more than {_MAX_LISTED:,} values", help="give one range")
+            raise SweepError(
+                f"{name} has more than {_MAX_LISTED:,} values", help="use a range: field=first:last:step"
+            )
         values = tuple(value if type(value) in (int, bool) else _plain_value(name, value) for value in values)
     if not values:
         raise SweepError(f"{name} has an empty list of values", help=_HELP)
@@ -119,7 +121,7 @@ def _plain_value(name: str, value: Any) -> Any:
     except UnicodeEncodeError:
         raise SweepError(f"{name}: {value!r} is not Unicode text", help=UNICODE_HELP) from None
     except (TypeError, ValueError, RecursionError):
-        help_ = "give numbers, texts, booleans, null, and lists or mappings of these"
+        help_ = "use numbers, strings, booleans, null, and lists or mappings of these"
         raise SweepError(f"{name}: {describe_value(value)} is not a value of a config", help=help_) from None
     return value
 
@@ -137,12 +139,12 @@ def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) ->
     names = [one.name for one in axes]
     for name in names:
         if names.count(name) > 1:
-            raise SweepError(f"{name} is set twice", help=f"give all its values at once: {name}=a,b,c")
+            raise SweepError(f"{name} is set twice", help=f"pass all its values in one --set {name}=a,b,c")
     sizes = [len(one.values) for one in axes]
     if prod(sizes) > most:
         shown = " x ".join(f"{size:,}" for size in sizes)
-        help_ = f"sweep at most {most:,}: take larger steps"
-        raise SweepError(f"a grid of {shown} = {prod(sizes):,} points", help=help_)
+        message = f"the grid has {shown} = {prod(sizes):,} configs, more than {most:,}"
+        raise SweepError(message, help="use larger steps or fewer fields")
     return tuple(axes)
 
 
@@ -161,10 +163,11 @@ def named_columns(columns: Columns) -> dict[str, str]:
         pairs = [(one[1] if len(one) > 1 else one[0].strip(), one[-1].strip()) for one in named]
     else:
         pairs = [(name, name) for name in columns]
-    found = dict(pairs)
-    if not all(found) or len(found) < len(pairs):
-        message = f"columns {', '.join(found)}: a name is missing or repeated"
-        raise SweepError(message, help="give each column a name: --columns a,b,c=a+b")
-    if not found:
-        raise SweepError("the list of columns is empty", help="name one, e.g. params")
+    found, names = dict(pairs), [name for name, _ in pairs]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise SweepError(f"--columns: {twice} is given twice", help="name each column once")
+    if not found or not all(found):
+        raise SweepError(
+            "--columns has an empty name", help="pass --columns a,b,c=a+b, e.g. --columns params"
+        )
     return found

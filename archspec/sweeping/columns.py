@@ -11,12 +11,13 @@ from archspec.errors import Place, Source, SweepError, did_you_mean
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names, parse
 from archspec.language.yaml_reader import Scalar
+from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 
 
 def expression(text: str, name: str) -> Expression:
     """Parse an expression that a user typed. Errors: :class:`SpecError`, with a caret."""
     if not text.strip():
-        raise SweepError(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0")
+        raise SweepError(f"{name} is empty", help="write an expression, e.g. hidden_size % 128 == 0")
     return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
 
 
@@ -40,8 +41,13 @@ class Columns(Evaluator):
             return self.scope.name(name, node)
         if name in self.scope.raw:
             return self.scope.raw[name]  # no count depends on it
-        known = [*self.quantities, *self.scope.spec.fields, *self.scope.spec.attribute_map]
-        self.fail(f"{name} is neither a quantity nor a field", node, did_you_mean(name, known))
+        quantities = [*QUANTITIES, "bytes", *COST_COLUMNS]
+        help_ = f"choose from: {', '.join(quantities)}, or a config field"
+        if name in COSTS:
+            self.fail(f"{name} is not available here", node, help_)
+        known = [*quantities, *self.scope.spec.fields, *self.scope.spec.attribute_map]
+        message = f"{name} is neither a quantity nor a config field"
+        self.fail(message, node, did_you_mean(name, known) or help_)
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         if not isinstance(value, Scope):

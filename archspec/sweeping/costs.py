@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.excess import excess_of
-from archspec.costs.forward import Forward
+from archspec.costs.forward import COUNT_HELP, Forward
 from archspec.costs.lengths import USUAL_TOKENS, forward_of
 from archspec.costs.records import counted_children, own_terms, routed_of, routed_share
-from archspec.errors import SweepError
+from archspec.errors import ArchspecError, SweepError
 from archspec.formats.dtypes import dtype_bytes, element_bytes
 from archspec.language.expression import Expression
 from archspec.models.model import Model
@@ -40,7 +40,13 @@ class CallCosts(NamedTuple):
 
     def call(self, scope: Scope, architecture: str) -> Forward:
         """Return the call of one config. Errors: :class:`ArchspecError` for columns that it does not have."""
-        call = forward_of(scope, architecture, **self.lengths)
+        try:
+            call = forward_of(scope, architecture, **self.lengths)
+        except ArchspecError as error:
+            if error.problems[0].help != COUNT_HELP:
+                raise
+            help_ = "leave out columns and conditions on costs"
+            raise ArchspecError(error.problems[0]._replace(help=help_)) from None
         if "masked_flops" in self.names:
             call.check_held("masked")
         if "training_flops" in self.names:
@@ -103,8 +109,9 @@ def check_used(names: frozenset[str], dtype: str | None, lengths: Mapping[str, i
     idle += [] if {*COST_COLUMNS} & names else lengths
     if idle:
         needed = "bytes or cache_bytes" if idle == ["dtype"] else ", ".join(COST_COLUMNS)
-        message = f"{idle[0]} has no effect: no column depends on it"
-        raise SweepError(message, help=f"add a column ({needed}), or leave out {idle[0]}")
+        flag = f"--{idle[0].replace('_', '-')}"
+        message = f"{flag} has no effect: no column depends on it"
+        raise SweepError(message, help=f"add a column ({needed}), or leave out {flag}")
 
 
 def _total(node: Node, column: str, element: int) -> Any:

@@ -108,8 +108,8 @@ class Engine:
             out = whole[box.place] if whole.dtype == np.int64 else None
             batch = self.batch(box, [number], out)
             if batch.valid is not True:
-                message = "some points of the grid have no row"
-                raise SweepError(message, help="take the rows, or leave those points out")
+                message = "some configs of the grid have no row"
+                raise SweepError(message, help="use rows(), or leave out values that are invalid")
             values = batch.columns[0]
             if values is not out:
                 whole = whole if whole.dtype == values.dtype else whole.astype(object)
@@ -161,7 +161,7 @@ class Engine:
         """Find the region of a point that is in none of those known."""
         if len(self.regions) >= MAX_REGIONS:
             message = f"this grid needs more than {MAX_REGIONS:,} closed forms"
-            raise SweepError(message, help="sweep fewer values of the fields that decide on modules")
+            raise SweepError(message, help="sweep fewer values of the fields that add or remove modules")
         self.regions.insert(0, self.subject.region(point))
         return self.regions[0]
 

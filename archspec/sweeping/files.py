@@ -28,12 +28,12 @@ def check_size(points: int, yes: bool = False, path: str | None = None, columns:
 
     >>> check_size(10**10)
     Traceback (most recent call last):
-    archspec.errors.SweepError: a grid of 10,000,000,000 points is large
-    help: --yes (yes=True) goes ahead; larger steps make fewer points
+    archspec.errors.SweepError: the grid has 10,000,000,000 configs
+    help: use larger steps, or pass --yes
     """
-    help_, size = "--yes (yes=True) goes ahead; larger steps make fewer points", points * columns * _CELL
+    help_, size = "use larger steps, or pass --yes", points * columns * _CELL
     if points > MANY and not yes:
-        raise SweepError(f"a grid of {points:,} points is large", help=help_)
+        raise SweepError(f"the grid has {points:,} configs", help=help_)
     folder = os.path.dirname(os.path.abspath(path)) if path is not None and not yes else ""
     if os.path.isdir(folder) and size > (free := shutil.disk_usage(folder).free):
         raise SweepError(f"{path} can take {size:,} bytes, but {free:,} are free", help=help_)
@@ -42,7 +42,7 @@ def check_size(points: int, yes: bool = False, path: str | None = None, columns:
 def refuse_existing(path: str, overwrite: bool) -> None:
     """Errors: :class:`SweepError` if a file would be overwritten without ``overwrite``."""
     if not overwrite and os.path.lexists(path) and not os.path.isdir(path):  # the system refuses a directory
-        help_ = "write to another path, or add --overwrite (overwrite=True) to replace it"
+        help_ = "choose another path, or add --overwrite"
         raise SweepError(f"{path} already exists", help=help_)
 
 
@@ -65,7 +65,10 @@ def whole_file(path: str, overwrite: bool = False) -> Iterator[str]:
             with suppress(FileNotFoundError):
                 os.unlink(partial)
     except OSError as error:
-        raise SweepError(f"{path}: {error.strerror or error}") from None
+        if isinstance(error, FileNotFoundError):
+            message, help_ = f"there is no directory {folder}", "create it, or choose another path"
+            raise SweepError(message, help=help_) from None
+        raise SweepError(f"{path}: {error.strerror or error}", help="choose another path") from None
 
 
 def format_of(path: str) -> str:

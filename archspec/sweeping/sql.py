@@ -60,7 +60,9 @@ def _regions_with_rows(sweep: Asked) -> list[Region]:
             raise SweepError(message, help="sweep fewer values")
     if not found:
         list(sweep.batches())  # raises the reason if all points are refused
-        raise SweepError("--where excludes all points of the grid", help="loosen it, or sweep other values")
+        raise SweepError(
+            "--where excludes every config of the grid", help="relax --where, or sweep other values"
+        )
     return list(found.values())
 
 

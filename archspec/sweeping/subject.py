@@ -35,8 +35,8 @@ from archspec.tree.runnable import run_problems
 from archspec.tree.tensors import quantities_of
 
 _NOT_SWEPT = {
-    **dict.fromkeys(("model_type", "architectures"), "sweep one architecture at a time"),
-    **dict.fromkeys(("dtype", "torch_dtype"), "sweep at one dtype at a time: --dtype"),
+    **dict.fromkeys(("model_type", "architectures"), "run one sweep for each --architecture"),
+    **dict.fromkeys(("dtype", "torch_dtype"), "run one sweep for each --dtype"),
 }
 CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # numbers with expressions do not get through
 
@@ -98,9 +98,9 @@ class Subject:
         self.element = dtype_bytes(dtype) if dtype is not None else None
         for name in (axis.name for axis in self.axes):
             if name in self.ties:
-                raise SweepError(f"{name} is both set and tied", help="leave one of the two out")
+                raise SweepError(f"{name} is in --set and in --tie", help="leave out one of the two")
             if name in _NOT_SWEPT:
-                raise SweepError(f"{name} is not swept", help=_NOT_SWEPT[name])
+                raise SweepError(f"{name} cannot be swept", help=_NOT_SWEPT[name])
         self.library = library_of(specs)
         found, architecture = source_of(source, architecture, self.library)
         chosen = choose(read_config(found), architecture, self.library)

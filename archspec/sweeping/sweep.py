@@ -87,7 +87,7 @@ class Sweep(Report):
             region = self.subject.region((0,) * len(self.subject.axes))
             first, *others = (region.refusal or self.engine.refusal[0]).problems
             at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(region.point).items())
-            message = f"every point of the grid is refused; at {at}: {first.message}"
+            message = f"no config in the sweep is valid; at {at}: {first.message}"
             raise SweepError([first._replace(message=message), *others])
 
     def to_arrow(self, yes: bool = False) -> Any:
@@ -137,8 +137,8 @@ class Sweep(Report):
             if len(taken) == rows:
                 break
             if seen >= MANY and not yes:
-                message = f"{found:,} rows are among the first {seen:,} of {self.points:,} points"
-                raise SweepError(message, help="--yes (yes=True) searches the others, too")
+                message = f"{found:,} of the first {seen:,} configs have rows, of {self.points:,}"
+                raise SweepError(message, help="pass --yes to search all of them")
         more = f"{found - len(taken):,} more rows" if found > len(taken) else ""
         if seen < self.points:
             more = f"the first {len(taken):,} rows of a sweep over {self.points:,} configs"
@@ -173,7 +173,7 @@ class Sweep(Report):
         columns = list(self.subject.columns)
         if column not in columns:
             message = f"{column} is not a column of this sweep"
-            raise SweepError(message, help=f"choose one of {', '.join(columns)}")
+            raise SweepError(message, help=f"choose from: {', '.join(columns)}")
         number = columns.index(column)
         kind = self.table.kinds[number]
         whole = as_array(self.engine.fill(number, DTYPES.get(kind, object)), column, kind)
@@ -290,7 +290,7 @@ def sweep(  # noqa: PLR0913 - the options of the verb
     ties, asked, axes = dict(tie or {}), named_columns(columns), axes_of(set)
     named = {**{name: name for name in ties if name not in asked}, **asked}
     for name in (one.name for one in axes if one.name in named and one.name not in ties):
-        raise SweepError(f"{name} is swept, and has a column", help="leave it out of the columns")
+        raise SweepError(f"{name} is swept and already has a column", help="leave it out of --columns")
     condition = where if isinstance(where, str) else " and ".join(f"({one})" for one in where or ()) or None
     subject = Subject(config, axes, architecture, ties, named, condition, dtype, lengths, specs)
     check_used(subject.names, dtype, lengths)

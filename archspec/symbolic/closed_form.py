@@ -90,7 +90,7 @@ class ClosedForm:
         Errors: :class:`FormulaError` for an unknown quantity, and if no closed form gives the exact count.
         """
         if quantity not in FORMULAS:
-            raise FormulaError(f"unknown quantity {quantity!r}", help=f"choose {', '.join(FORMULAS)}")
+            raise FormulaError(f"unknown quantity {quantity!r}", help=f"choose from: {', '.join(FORMULAS)}")
         if quantity in COSTS and call is None:
             raise FormulaError(f"{quantity} is a cost of a call", help="give the lengths of the call")
         wanted = exact_count(scope, architecture, quantity, call)
@@ -210,7 +210,8 @@ class ClosedForm:
         exact = {sympy.Symbol(name): exact_number(value) for name, value in values.items()}
         number = _write_out_sums(self.expr.xreplace(exact))
         if not number.is_Integer:
-            raise FormulaError(f"the formula gives {number}, which is not a count: a size is out of range")
+            message = f"the formula gives {number}, which is not an integer: a field is out of range"
+            raise FormulaError(message, help="choose other values of the fields")
         return int(number)
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ def test_values_and_notes(cli: Command) -> None:
     [
         ("--quantity parms", "active_params"),
         ("--symbol hidden_size", "= is missing"),
-        ("--symbol hidden_size=", "lacks a symbol"),
+        ("--symbol hidden_size=", "has no symbol"),
         ("--symbol hidden_size=h --symbol hidden_size=g", "given twice"),
         ("--symbol hidden_sizes=h", "did you mean hidden_size?"),
         (r"--symbol hidden_size=\\frac{", r"\frac{ is not valid LaTeX"),

@@ -119,10 +119,11 @@ def test_a_file_that_grows_too_large(option: str, folder: Path, cli: Command) ->
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
-        (error,) = cli(f"{SWEEP} {option}", code=2).err.splitlines()
+        error, help_ = cli(f"{SWEEP} {option}", code=2).err.splitlines()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert error.startswith(option.split()[1]) and "File too large" in error
+    assert help_ == "help: choose another path"
     assert list(folder.iterdir()) == []
 
 

@@ -62,11 +62,11 @@ def test_a_formula_is_written_like_the_command_does(form: str, cli: Any) -> None
     ("method", "arguments", "message"),
     [
         ("split", ("layers",), r"(?s)unknown arrangement 'layers'.*did you mean layer"),
-        ("split", ("module", 0), "invalid depth 0"),
+        ("split", ("module", 0), "--depth must be at least 1, not 0"),
         ("table", ("html",), r"(?s)unknown table format 'html'.*choose markdown or latex"),
         ("render", ("fortran",), "unknown formula format 'fortran'"),
-        ("collect", ("hidden",), "hidden does not enter"),
-        ("leading_terms", ("num_attention_heads",), "num_attention_heads does not enter"),
+        ("collect", ("hidden",), "the formula does not depend on hidden"),
+        ("leading_terms", ("num_attention_heads",), "the formula does not depend on num_attention_heads"),
     ],
 )
 def test_unknown_arrangements_and_fields_are_refused(

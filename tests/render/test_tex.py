@@ -115,7 +115,7 @@ def test_a_document_has_the_fields_and_the_conditions() -> None:
     for field in formula.symbols.keys() - formula.definitions.keys():
         assert f"texttt{{{field}}}" in document.replace("\\", "")
     assert "('linear_attention' $times$ 3, 'full_attention') $times$ 12" in document
-    assert "79{,}674{,}391{,}296" in document and "intermediate_size}; " in document
+    assert "79{,}674{,}391{,}296" in document and "intermediate_size}, " in document
     # that of cases does not assume one of them
     document = cases("GPT2LMHeadModel", Layout(standalone=True)).replace("\\", "")
     assert "n_embd > 0" in document.replace("textgreater{}", ">")

@@ -142,7 +142,7 @@ def test_of_several_parts_the_largest_grows() -> None:
         (
             "LlamaForCausalLM",
             {"hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 64},
-            "no width, depth or feed-forward width is left to choose",
+            "no width, depth or feed-forward width is left to vary",
         ),
     ],
 )

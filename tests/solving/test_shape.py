@@ -35,7 +35,7 @@ def test_an_unknown_role_is_refused(tmp_path: Path) -> None:
     path.write_text("V: {latex: V, role: words, fields: [vocab_size]}\n")
     with pytest.raises(SpecError, match="unknown role 'words'") as refusal:
         notation.entries(str(path))
-    assert "choose width, embedding width" in str(refusal.value)
+    assert "choose from: width, embedding width" in str(refusal.value)
 
 
 def test_the_fields_of_a_shape_are_found_by_their_roles() -> None:

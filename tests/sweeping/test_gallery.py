@@ -122,7 +122,7 @@ def test_a_fine_grid_meets_points_that_can_be_built() -> None:
 def test_a_picture_without_a_point_is_refused(kind: str, options: dict[str, Any]) -> None:
     fields = ["hidden_size=64:128:64", "num_hidden_layers=2:4"]
     grid = archspec.sweep(LLAMA, fields, columns=["params", "buffers"], **options)
-    with pytest.raises(SweepError, match="no point of the picture has a count"):
+    with pytest.raises(SweepError, match="too few configs are valid for a plot"):
         grid.plot(kind=kind)
 
 
@@ -133,14 +133,14 @@ def test_other_pictures_are_refused() -> None:
     )
     cases: list[tuple[dict[str, Any], str]] = [
         ({"overlay": [other]}, "GPT2Model is swept over other fields"),
-        ({"log": "z"}, "log is 'z'"),
-        ({"kind": "contour"}, "need two fields that vary"),
-        ({"kind": "pie"}, "unknown kind of picture 'pie'"),
+        ({"log": "z"}, "--log must be x, y or xy, not 'z'"),
+        ({"kind": "contour"}, "needs two swept numeric fields"),
+        ({"kind": "pie"}, "unknown kind of plot 'pie'"),
     ]
     for options, message in cases:
         with pytest.raises(SweepError, match=message):
             one.plot(**options)
-    with pytest.raises(SweepError, match="hidden_act is not a number"):
+    with pytest.raises(SweepError, match="hidden_act is not numeric"):
         archspec.sweep("BertModel", "num_hidden_layers=2:9", columns="hidden_act").plot()
 
 

@@ -83,7 +83,7 @@ def test_a_table_on_screen_counts_what_it_prints(counted: list[int], cli: Any) -
 @pytest.mark.parametrize("options", ["--json", "--out rows.csv", "--out rows.parquet"])
 def test_a_large_grid_needs_yes(options: str, counted: list[int], folder: Path, cli: Any) -> None:
     done = cli(f"{HUGE} {options}", code=2)
-    assert "a grid of 3,000,000,000 points is large" in done.err and "--yes (yes=True) goes ahead" in done.err
+    assert "the grid has 3,000,000,000 configs" in done.err and "--yes (yes=True) goes ahead" in done.err
     assert done.out == "" and os.listdir(folder) == [] and not counted
 
 
@@ -91,7 +91,7 @@ def test_a_large_grid_needs_yes_in_memory(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(files, "MANY", 1000)
     grid = archspec.sweep("GPT2LMHeadModel", "vocab_size=1:5000")
     for make in (grid.to_arrow, grid.to_pandas, grid.to_polars, grid.array, grid.as_json, grid.__len__):
-        with pytest.raises(SweepError, match="a grid of 5,000 points is large"):
+        with pytest.raises(SweepError, match="the grid has 5,000 configs"):
             make()
     assert len(grid.array(yes=True)) == len(grid.as_json(yes=True)) == grid.points
 
@@ -107,6 +107,6 @@ def test_a_file_larger_than_the_free_disk_needs_yes(tmp_path: Path, monkeypatch:
 def test_a_search_for_rows_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "MANY", 10**6)
     grid = archspec.sweep("GPT2LMHeadModel", "vocab_size=1:5000000", where="vocab_size > 4999000")
-    with pytest.raises(SweepError, match=r"^0 rows are among the first 1,0\d\d,\d{3} of 5,000,000 points"):
+    with pytest.raises(SweepError, match=r"^0 of the first 1,0\d\d,\d{3} configs have rows, of 5,000,000"):
         grid.head()
     assert grid.head(yes=True).rows[0]["vocab_size"] == 4_999_001

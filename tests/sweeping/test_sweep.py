@@ -281,7 +281,7 @@ def test_arrays_have_a_dimension_for_each_field() -> None:
     found = archspec.sweep(LLAMA, fields).array()
     assert found.shape == (10, 5, 129) and found.dtype == np.int64
     assert (found == 2 * 32000 * d + layers * (4 * d * d + 3 * d * f + 2 * d) + d).all()
-    with pytest.raises(SweepError, match="points of the grid have no row"):
+    with pytest.raises(SweepError, match="configs of the grid have no row"):
         archspec.sweep(LLAMA, {"hidden_size": [32, 33]}).array()
     with pytest.raises(SweepError, match="active_params is not a column of this sweep"):
         archspec.sweep(LLAMA, "hidden_size=64").array("active_params")

@@ -106,7 +106,7 @@ def equations(formula: ClosedForm, parts: Sequence[Part], symbols: Symbols, layo
 def enclose_lines(equations: Sequence[list[str]], env: str | None) -> str:
     r"""Put lines in an environment: `align` numbers each equation once, `equation` all of them together."""
     if env not in (None, *ENVIRONMENTS):
-        raise FormulaError(f"unknown environment {env!r}", help=f"choose {', '.join(ENVIRONMENTS)}")
+        raise FormulaError(f"unknown environment {env!r}", help=f"choose from: {', '.join(ENVIRONMENTS)}")
     if env == "align":
         equations = [[*(rf"{line} \notag" for line in lines[:-1]), lines[-1]] for lines in equations]
     lines = [line for lines in equations for line in lines]

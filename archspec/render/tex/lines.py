@@ -63,8 +63,9 @@ class Line(NamedTuple):
 def check_width(most: float | None) -> None:
     """Errors: :class:`FormulaError` for an invalid line width."""
     if most is not None and not LEAST <= most <= WIDEST:
-        message = f"a line of a formula is {LEAST} to {WIDEST:,} digits wide, not {describe_value(most)}"
-        raise FormulaError(message, help="give a width in that range; 48 is one of two columns")
+        shown = f"{most:g}" if isinstance(most, float) else describe_value(most)
+        message = f"--width must be from {LEAST} to {WIDEST:,}, not {shown}"
+        raise FormulaError(message, help="pass --width 48 for a two-column layout, 69 for one column")
 
 
 def width(latex: str) -> float:

@@ -61,11 +61,11 @@ def draw(
     """
     ending = os.path.splitext(path)[1].lower() if path is not None else ".png"
     if kind not in KINDS:
-        raise SweepError(f"unknown kind of picture {kind!r}", help=f"choose one of {', '.join(KINDS)}")
+        raise SweepError(f"unknown kind of plot {kind!r}", help=f"choose from: {', '.join(KINDS)}")
     if log not in LOGS:
-        raise SweepError(f"log is {log!r}", help="name the logarithmic axes: x, y or xy")
+        raise SweepError(f"--log must be x, y or xy, not {log!r}", help="pass --log x, --log y or --log xy")
     if ending not in _METADATA:
-        message = f"{path}: unknown picture format {ending!r}"
+        message = f"{path}: unknown plot format {ending!r}"
         raise SweepError(message, help=f"write to a file that ends in {', '.join(_METADATA)}")
     if path is not None:
         refuse_existing(path, overwrite)
@@ -140,14 +140,14 @@ def _check(sweeps: Sequence[Asked], kind: str, varied: int) -> None:
             message = f"{other.architecture} is swept over other fields, or with other columns"
             raise SweepError(message, help="sweep all models in the same way")
     if not varied:
-        message = "no field has more than one number to draw"
+        message = "a plot needs a swept field with several numbers"
         raise SweepError(message, help="sweep a field over several numbers")
     if kind == "contour" and (varied < 2 or len(sweeps) > 1):
-        message = "lines of equal size need two fields that vary, of one model"
-        raise SweepError(message, help="sweep a second field over several numbers, or draw lines")
+        message = "a contour plot needs two swept numeric fields and no --overlay"
+        raise SweepError(message, help="sweep a second field, leave out --overlay, or pass --kind lines")
     if kind == "pareto" and len(first.asked) < 2:
-        help_ = "the first to be small, the second to be large: --columns a,b"
-        raise SweepError("pareto needs two columns", help=help_)
+        help_ = "pass --columns A,B; A is minimized and B maximized"
+        raise SweepError("a pareto plot needs two columns", help=help_)
 
 
 def _spread(picture: Picture, number: int) -> float:

@@ -57,8 +57,8 @@ def evaluate(sweep: Asked, axes: Sequence[Axis], columns: Sequence[str]) -> dict
             try:
                 shown = batch.columns[names.index(name)].astype(float)
             except (TypeError, ValueError):
-                message = f"{name} is not a number, and cannot be drawn"
-                raise SweepError(message, help="name columns that are counts") from None
+                message = f"{name} is not numeric, so it cannot be plotted"
+                raise SweepError(message, help="choose numeric columns") from None
             values[batch.box.place] = np.where(batch.valid, shown, np.nan)
     return {name: values.reshape(engine.grid.lengths) for name, values in found.items()}
 
@@ -159,5 +159,5 @@ def short_label(value: Any) -> str:
 
 def nothing_to_draw() -> SweepError:
     """Return the error of a picture without a point."""
-    message = "no point of the picture has a count, or too few for its lines"
-    return SweepError(message, help="sweep other values, or loosen --where")
+    message = "too few configs are valid for a plot"
+    return SweepError(message, help="sweep other values, or relax --where")
