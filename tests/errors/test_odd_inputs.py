@@ -28,7 +28,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "b'ab' is not a value": lambda: archspec.sweep(GPT2, {"n_layer": b"ab"}),
     "more than 1,000,000 values": lambda: archspec.sweep(GPT2, {"n_layer": iter(int, 1)}),
     "n_layer ranges from": lambda: archspec.sweep(GPT2, {"n_layer": range(-(2**62), 2**63 - 1)}),
-    "the search is too large: 999,999,999,999 points": lambda: archspec.solve(
+    "the search has too many configs, 999,999,999,999": lambda: archspec.solve(
         GPT2, "n_layer", set={"n_layer": range(10**12)}, params="1b"
     ),
     "no value that is a multiple": lambda: archspec.solve(
@@ -43,9 +43,9 @@ LINES = {
         f"n_layer cannot be replaced by {value}": ["formula", GPT2, "--assume", f"n_layer={value}"]
         for value in ("{}", "1e400", 'float("inf")', 'float("nan")', "range(3)", '{"a":1}')
     },
-    "tolerance: 1e+300 %": ["solve", GPT2, "--free", "n_layer", "--params", "1b", "--tolerance", "1e300"],
+    "--tolerance must be a percentage from 0 to 1,000,000,000, not 1e+300": ["solve", GPT2, "--free", "n_layer", "--params", "1b", "--tolerance", "1e300"],
     "not 1000000000000": ["formula", GPT2, "--env", "align", "--width", "1000000000000"],
-    "digits wide, not inf": ["formula", GPT2, "--table", "latex", "--width", "9" * 400],
+    "--width must be from 16 to 1,000,000, not inf": ["formula", GPT2, "--table", "latex", "--width", "9" * 400],
     "n_layer: '\\udc80' is not Unicode text": ["sweep", GPT2, "--set", "n_layer=\udc80"],
     "n_layer: ['\\ud800'] is not Unicode text": ["sweep", GPT2, "--set", 'n_layer=["\\ud800"]'],
     "'\\ud800' is not Unicode text": ["sweep", GPT2, "--set", "n_layer=1,2", "--columns", "a='\\ud800'"],

@@ -42,7 +42,7 @@ def test_memory_is_weights_and_cache() -> None:
 
     layers = found.values["num_hidden_layers"]
     assert found.costs == {"memory": held(layers)} and held(layers) <= 24 * 2**30 < held(layers + 1)
-    with pytest.raises(SweepError, match=r"memory in bytes <= 100; .*raise --memory to 192,184,320"):
+    with pytest.raises(SweepError, match=r"(?s)memory in bytes <= 100; .*raise --memory to 192,184,320"):
         solve("GPT2LMHeadModel", "n_layer", memory="100")
 
 

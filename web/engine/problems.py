@@ -10,7 +10,7 @@ import archspec
 
 CONFIG = "config.json"  # the file of a pasted text
 OVERRIDE = "override"  # archspec's source name for overrides
-TYPED = ("--assume", "budget")  # and for texts typed into the page's fields
+TYPED = ("--assume",)  # and for texts typed into the page's fields
 CONTEXT = 40  # characters before and after a place, which fit a phone
 MAX_LENGTH = 500  # characters of a bug's message, and of its call
 IN_THE_PAGE = (  # patterns that name the command line, and the page's wording, applied in this order
@@ -29,7 +29,7 @@ IN_THE_PAGE = (  # patterns that name the command line, and the page's wording, 
     (r"run archspec list to see the", "see the list of"),
     (r"run archspec sensitivity \w+ to see", "see the knobs for"),
     (r"archspec memory --weights reports", "the costs report"),
-    (r", or give the fields other ranges", ""),
+    (r", or change ranges and steps of fields with --set and --multiple", ""),
     (r"with --set", "with the knobs"),
     (r"\bbf16\b", "bfloat16"),
     (r"--set |--(?=\w)", ""),

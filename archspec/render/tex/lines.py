@@ -63,7 +63,8 @@ class Line(NamedTuple):
 def check_width(most: float | None) -> None:
     """Errors: :class:`FormulaError` for an invalid line width."""
     if most is not None and not LEAST <= most <= WIDEST:
-        shown = f"{most:g}" if isinstance(most, float) else describe_value(most)
+        whole = isinstance(most, float) and most.is_integer()
+        shown = describe_value(int(most) if whole else most)
         message = f"--width must be from {LEAST} to {WIDEST:,}, not {shown}"
         raise FormulaError(message, help="pass --width 48 for a two-column layout, 69 for one column")
 
