@@ -43,9 +43,25 @@ LINES = {
         f"n_layer cannot be replaced by {value}": ["formula", GPT2, "--assume", f"n_layer={value}"]
         for value in ("{}", "1e400", 'float("inf")', 'float("nan")', "range(3)", '{"a":1}')
     },
-    "--tolerance must be a percentage from 0 to 1,000,000,000, not 1e+300": ["solve", GPT2, "--free", "n_layer", "--params", "1b", "--tolerance", "1e300"],
+    "not 1e+300": [
+        "solve",
+        GPT2,
+        "--free",
+        "n_layer",
+        "--params",
+        "1b",
+        "--tolerance",
+        "1e300",
+    ],
     "not 1000000000000": ["formula", GPT2, "--env", "align", "--width", "1000000000000"],
-    "--width must be from 16 to 1,000,000, not inf": ["formula", GPT2, "--table", "latex", "--width", "9" * 400],
+    "1,000,000, not inf": [
+        "formula",
+        GPT2,
+        "--table",
+        "latex",
+        "--width",
+        "9" * 400,
+    ],
     "n_layer: '\\udc80' is not Unicode text": ["sweep", GPT2, "--set", "n_layer=\udc80"],
     "n_layer: ['\\ud800'] is not Unicode text": ["sweep", GPT2, "--set", 'n_layer=["\\ud800"]'],
     "'\\ud800' is not Unicode text": ["sweep", GPT2, "--set", "n_layer=1,2", "--columns", "a='\\ud800'"],
