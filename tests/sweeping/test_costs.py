@@ -140,7 +140,7 @@ def test_the_order_of_a_grid_changes_no_row(values: str, cli: Any) -> None:
     costs = {512: 136_160_477_184, 1024: 291_648_307_200}
     rows = [json.loads(line) for line in done.out.splitlines()]
     assert rows == [{"n_positions": int(one), "flops": costs[int(one)]} for one in values.split(",")]
-    assert "2,048 tokens or the config's maximum if smaller" in done.err
+    assert "as many tokens as a config has positions for, at most 2,048" in done.err
 
 
 def test_lengths_are_printed_and_encoder_lengths_are_not_assumed(cli: Any) -> None:
