@@ -15,7 +15,7 @@ from archspec.tables.options import options_of
 from archspec.tables.quantities import QUANTITIES
 
 ROOT = Path(__file__).parent.parent / "archspec"
-_ATTRIBUTES = re.compile(r"(?: +\w+: int = _counted\(\"\w+\"\)\n)+")  # of Model, one for each quantity
+_ATTRIBUTES = re.compile(r"(?: +\w+: int = _count_property\(\"\w+\"\)\n)+")  # of Model, one for each quantity
 _AXES = re.compile(r'(    # axes of "(\w+)"\n)(?:    \w+: int(?: = 0)?\n)*')  # of a record of lengths
 LOADING = ("model", "architecture", "set", "specs")  # parameters of `archspec.load`, not of Model's methods
 
@@ -43,7 +43,7 @@ def updated(text: str) -> str:
             first = function.body[0].lineno - 1
             indent = " " * function.col_offset
             lines[function.lineno - 1 : first] = [f"{indent}{_signature(function, verb)}\n"]
-    attributes = "".join(f'    {name}: int = _counted("{name}")\n' for name in QUANTITIES)
+    attributes = "".join(f'    {name}: int = _count_property("{name}")\n' for name in QUANTITIES)
     return _AXES.sub(_axis_fields, _ATTRIBUTES.sub(attributes, "".join(lines)))
 
 
