@@ -20,7 +20,7 @@ from archspec.models.report import Fact, Report
 from archspec.solving.laws import laws
 from archspec.tables.axes import AXES
 from archspec.tables.option import Option
-from archspec.tables.quantities import ALLOCATION_HELP, COSTS, QUANTITIES
+from archspec.tables.quantities import ALLOCATION_HELP, ALLOCATION_TITLES, COSTS, QUANTITIES
 from archspec.tables.verbs import VERBS
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -88,7 +88,10 @@ def quantities() -> str:
     counts = [f"| `{name}` | {one.help} |" for name, one in QUANTITIES.items()]
     costs = [f"| `{name}` | {one.help} |" for name, one in COSTS.items()]
     axes = [f"| `{name}` | {axis.help} | {axis.usual or axis.default or 0} |" for name, axis in AXES.items()]
-    kept = [f"| `{name}` | {meaning} |" for name, meaning in ALLOCATION_HELP.items()]
+    kept = [
+        f"| {ALLOCATION_TITLES[name]} (`{name}` in JSON) | {meaning} |"
+        for name, meaning in ALLOCATION_HELP.items()
+    ]
     formats = [
         f"| `{one.name}` | {one.quantizes}: {one.storage} | {one.leaves} | {', '.join(one.aliases) or '–'} "
         f"| {one.source} |"
@@ -101,16 +104,16 @@ def quantities() -> str:
             *("# Quantities and weight formats", "", "## Counts", "| name | definition |", "| --- | --- |"),
             *counts,
             *("", "## Costs of a forward pass", "| name | definition |", "| --- | --- |", *costs, ""),
-            *("`bytes` and `cache_bytes` are `params` and `cache_elements` in a dtype.", ""),
+            *("`bytes` and `cache_bytes` are the sizes in bytes of `params` and `cache_elements`.", ""),
             *("The bytes of a KV cache depend on its allocation:", ""),
             *("| allocation | meaning |", "| --- | --- |", *kept, ""),
             *("## Batch size and sequence lengths", "| name | meaning | default |", "| --- | --- | --- |"),
             *(*axes, ""),
             *("## Weight formats", "Sizes include scales, zero points and lookup tables.", ""),
             *("| format | quantized | not quantized | aliases | source |", "| --- | --- | --- | --- | --- |"),
-            *(*formats, "", "## Optimizers", "Optimizers of `archspec memory --train`.", ""),
+            *(*formats, "", "## Optimizers", "Values of `archspec memory --train --optimizer`.", ""),
             *("| name | memory | source |", "| --- | --- | --- |", *stored, ""),
-            *("## Scaling laws", "Laws of `archspec solve --compute`.", ""),
+            *("## Scaling laws", "Values of `archspec solve --law`.", ""),
             *("| name | law | source |", "| --- | --- | --- |", *predicted, ""),
         ]
     )

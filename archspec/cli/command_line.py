@@ -51,11 +51,12 @@ def choices_of(option: Option) -> list[str]:
     if option.choices == "columns":
         return [*QUANTITIES, "bytes", *COST_COLUMNS]
     from archspec.costs.optimizers import optimizers
-    from archspec.formats.dtypes import DTYPE_BYTES
+    from archspec.formats.dtypes import DTYPE_BYTES, SHORT_NAMES
     from archspec.formats.scheme import NAMES
     from archspec.solving.laws import laws
 
-    named = {"dtypes": DTYPE_BYTES, "formats": NAMES, "optimizers": optimizers(), "laws": laws()}
+    dtypes = [*DTYPE_BYTES, *SHORT_NAMES]
+    named = {"dtypes": dtypes, "formats": NAMES, "optimizers": optimizers(), "laws": laws()}
     return [*named[option.choices]]
 
 

@@ -19,10 +19,10 @@ _DTYPES = TABLE["dtypes"]
 DTYPE_BYTES: dict[str, int] = {name: row["bytes"] for name, row in _DTYPES.items()}
 WEIGHT_DTYPES = tuple(name for name, size in DTYPE_BYTES.items() if size > 1 and "int" not in name)
 _FIXED_BYTES = {"int64": 8}  # only tensors of a fixed dtype have these, such as counters in a cache
-_SHORT = {row["short"]: name for name, row in _DTYPES.items() if "short" in row}
+SHORT_NAMES = {row["short"]: name for name, row in _DTYPES.items() if "short" in row}
 _SPELLINGS = {
     alias: name for name, row in _DTYPES.items() for alias in (name, *row.get("aliases", ()))
-} | _SHORT
+} | SHORT_NAMES
 
 
 def dtype_name(name: str) -> str:
@@ -48,7 +48,7 @@ def dtype_bytes(name: str) -> int:
     (2, 4)
     """
     if (size := known_bytes(name)) is None:
-        message = f"{name} is not a dtype; choose one of: {', '.join([*DTYPE_BYTES, *_SHORT])}"
+        message = f"{name} is not a dtype; choose one of: {', '.join([*DTYPE_BYTES, *SHORT_NAMES])}"
         raise ArchspecError(
             message, help="for quantized weights use archspec memory --weights, e.g. awq or nf4"
         )

@@ -164,7 +164,7 @@ def memory(
     """Return inference memory (weights, KV cache, temporary memory), like `archspec memory`.
 
     For lengths see :meth:`forward`; for ``dtype`` and ``weights`` see :meth:`archspec.Model.weights`.
-    With ``last`` only the logits of the last position are computed, as in `generate()`.
+    With ``last`` only the logits of the last token are computed, as in `generate()`.
     """
     lengths = lengths_in(locals())
     from archspec.models.memory import Memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from archspec.errors import ArchspecError
-from archspec.formats.dtypes import dtype_bytes
+from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.models.report import OfModel, Record, Report, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.specs.library import TRANSFORMERS_VERSION
@@ -79,7 +79,7 @@ class Counts(OfModel, Report):
         self.quantities, self.depth = {name: model.count(name) for name in QUANTITIES}, depth
         self.modules, self.tied = overview(model.root, tensors, depth), tied_json(tensors)
         self.notes = [*tie_notes(tensors, self.params), *model.notes]
-        self.dtype = self.format = dtype or model.dtype
+        self.dtype = self.format = model.dtype if dtype is None else dtype_name(dtype)
         self.bytes = None
         try:
             if dtype is None and model.dtype_note is not None:

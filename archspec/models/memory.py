@@ -146,9 +146,9 @@ class Memory(CallReport):
         yield from (facts_table(self, "memory"), "", Table(head, rows))
         peaks = [_peak_text(room) for room in rooms.values()]
         if len({*peaks}) == 1:
-            yield f"temporary memory {peaks[0]}"
+            yield peaks[0]
         else:
-            yield from (f"{name}: temporary memory {peak}" for name, peak in zip(names, peaks, strict=True))
+            yield from (f"{name}: {peak}" for name, peak in zip(names, peaks, strict=True))
         yield from note_lines(self.notes)
 
 
@@ -158,8 +158,8 @@ def _bound(text: str, room: Room) -> str:
 
 def _peak_text(room: Room) -> str:
     if room.exact:
-        return f"peaks in {room.needed_by}"
-    return f"is at least the output of {room.needed_by} (not validated)"
+        return f"peak temporary memory occurs in {room.needed_by}"
+    return f"temporary memory is a lower bound: the output of {room.needed_by} (not validated)"
 
 
 def _ranks(name: str, help: str) -> Any:

@@ -46,7 +46,7 @@ VERBS: dict[str, Verb] = {
         method="tree",
     ),
     "tensors": Verb(
-        "every parameter and persistent buffer: name, shape, ties",
+        "every parameter and persistent buffer: name, shape, size, tied weights",
         ("tensors config.json", "tensors LlamaForCausalLM --set num_hidden_layers=1"),
         method="tensors",
     ),

@@ -75,15 +75,15 @@ def test_temporary_memory_of_a_validated_class(cli: Command, monkeypatch: pytest
     text = cli(command).out
     for line in (
         "peak temporary memory      99,336,000      >= 64,000,000      >= 64,000,000",
-        "DynamicCache: temporary memory peaks in mlp",
-        "StaticCache: temporary memory is at least the output of lm_head (not validated)",
+        "DynamicCache: peak temporary memory occurs in mlp",
+        "StaticCache: temporary memory is a lower bound: the output of lm_head (not validated)",
         "total                  14,100,455,232  >= 14,065,119,232",
     ):
         assert line in text
     for other in ("--dtype float32", "--weights nf4"):
         assert not cli(f"{command} {other} --json").json["temporary_memory"]["exact"]["validated"]
     validated = ("static",)
-    assert "temporary memory peaks in" not in cli(command).out
+    assert "temporary memory occurs in" not in cli(command).out
 
 
 def test_formats_and_columns_of_memory(cli: Command) -> None:

@@ -47,7 +47,7 @@ export function CostsForm({ usual }: { usual: number | undefined }) {
         ))}
         <Choice held={call} name="dtype" options={DTYPES} otherwise="as configured" />
         <Choice held={call} name="weights" options={FORMATS} otherwise="as configured" />
-        <Switch held={call} name="last" title="logits of the last position only" />
+        <Switch held={call} name="last" title="logits of the last token only" />
         <p class="note">
           A prompt is one call of its tokens; each token that is generated is a call of 1, with those before
           it past in the cache.
