@@ -150,6 +150,15 @@ def _check_other_method(verb: str, given: set[str]) -> None:
             raise combination_error(option.flag, "--train")
 
 
+def _unknown_option_help(verb: str, flag: str) -> str:
+    """Return the commands that have an option which this one lacks, or its options with similar names."""
+    flags = {name: [one.flag for one in command_options(name) if not one.positional] for name in VERBS}
+    if others := [name for name in VERBS if flag in flags[name]]:
+        return f"{flag} is an option of archspec {', '.join(others)}; run archspec {verb} --help for others"
+    near = nearest_names(flag, flags[verb])
+    return f"did you mean {list_names(near)}?" if near else f"run archspec {verb} --help"
+
+
 def parser_of(verb: str) -> argparse.ArgumentParser:
     """Return an argparse parser that reads every command line of a verb."""
     import argparse
@@ -164,10 +173,7 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         def error(self, message: str) -> NoReturn:
             first = message.partition("unrecognized arguments: ")[2].partition(" ")[0].partition("=")[0]
             if first.startswith("--"):
-                flags = [option.flag for option in command_options(verb) if not option.positional]
-                near = nearest_names(first, flags)
-                help_ = f"did you mean {list_names(near)}?" if near else f"run archspec {verb} --help"
-                raise ArchspecError(f"unknown option {first!r}", help=help_)
+                raise ArchspecError(f"unknown option {first!r}", help=_unknown_option_help(verb, first))
             super().error(to_printable(message, _LONGEST))
 
     examples = [f"  archspec {line}" for line in VERBS[verb].examples]

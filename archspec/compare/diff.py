@@ -278,7 +278,10 @@ def _load_side(
         return side
     if config is None:
         return load(side, architecture, settings, library)
-    if architecture is not None or not isinstance(side, str):
+    if architecture is not None:
+        message = f"{option('config')} cannot be combined with {option('architecture')}"
+        raise ArchspecError(message, help=f"leave out {option('architecture')}: A and B are the classes")
+    if not isinstance(side, str):
         message = f"with {option('config')}, A and B must be class names"
         raise ArchspecError(message, help=f"pass two classes as A and B, or leave out {option('config')}")
     return load(config, side, settings, library)

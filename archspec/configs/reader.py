@@ -26,7 +26,7 @@ QUANTIZATION_FILES = {  # next to config.json, by older tools: the quantization 
 
 
 def _source_help() -> str:
-    files = "pass a config.json, a directory that contains one, a hub id org/name"
+    files = "pass a config.json, a directory that contains one, a Hub id org/name"
     named = "a class or model type such as gpt2"
     return (
         f"{files}, or {named}" if on_command_line() else f"{files}, {named}, a dict or a transformers config"
@@ -34,7 +34,7 @@ def _source_help() -> str:
 
 
 def read_config(source: Any, overrides: Mapping[str, Any] | None = None) -> RawConfig:
-    """Return the config in a dict, a path, a hub id or a transformers config object, with overrides applied.
+    """Return the config in a dict, a path, a Hub id or a transformers config object, with overrides applied.
 
     Errors: :class:`ConfigError`, with file, line and column, for anything but a JSON object.
 
@@ -106,7 +106,7 @@ def _with_quantization(config: RawConfig, folder: str) -> RawConfig:
 
 
 def _fetch(name: str) -> str:
-    """Return the path of a hub id's config.json in huggingface_hub's cache."""
+    """Return the path of a Hub id's config.json in huggingface_hub's cache."""
     try:
         from huggingface_hub import hf_hub_download
     except ImportError:
@@ -158,9 +158,16 @@ def _missing_file(path: str) -> ConfigError:
     except OSError as error:
         return ConfigError(f"{_printable_path(path)}: {error.strerror}", help=_source_help())
     folder, name = os.path.split(path)
-    near = nearest_names(name, os.listdir(folder or ".")) if name and os.path.isdir(folder or ".") else []
+    near = nearest_names(name, _configs_in(folder or ".")) if name else []
     help_ = f"did you mean {list_names(near)}?" if near else _source_help()
     return ConfigError(f"{_printable_path(path)}: there is no such file", help=help_)
+
+
+def _configs_in(folder: str) -> list[str]:
+    """Return the names of the files of a directory, and of its directories that have a config.json."""
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    paths = ((name, os.path.join(folder, name)) for name in names)
+    return [name for name, path in paths if os.path.isfile(path) or os.path.isfile(f"{path}/config.json")]
 
 
 def _printable_path(path: str) -> str:

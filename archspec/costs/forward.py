@@ -104,7 +104,7 @@ class Forward:
         """Errors: :class:`ArchspecError` for a class that does not return a KV cache."""
         if not kept_tensors(self.tree, EXACT):
             message = f"{self.architecture} does not return a KV cache"
-            raise ArchspecError(message, help="choose a decoder class, or another quantity")
+            raise ArchspecError(message, help="choose a class with a KV cache, such as a ForCausalLM class")
 
     @cached_property
     def flops(self) -> int:

@@ -114,5 +114,5 @@ def _check_cache_keys(scope: Scope) -> None:
     for name in sorted(read):
         if not scope.has(name) and scope.raw.get(name) is not None:
             message = f"is read by transformers' cache, but it is not a field of {scope.spec.model_type}"
-            help_ = "remove it to get the costs of a cache of all positions"
+            help_ = "remove it to get the costs of a full-length cache"
             raise ConfigError(scope.origin.problem(name, message, help_))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from archspec.errors import ArchspecError, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.extras import optional_import
 from archspec.specs.index import dependents
-from archspec.specs.library import shipped_library
+from archspec.specs.library import LIST_HELP, shipped_library
 from archspec.verifying.blame import Difference
 from archspec.verifying.pool import Failure, run_tasks
 from archspec.verifying.verifier import Outcome, verify
@@ -110,9 +110,8 @@ def named_architectures(names: Iterable[str]) -> Chosen:
         pairs = [(name, architecture) for architecture in known.get(name, ())]
         pairs = pairs or [(model_type, name) for model_type in index.get(name, ())]
         if not pairs:
-            raise UnknownArchitectureError(
-                _unsupported_reason(name), help=did_you_mean(name, [*index, *known])
-            )
+            help_ = did_you_mean(name, [*index, *known]) or LIST_HELP
+            raise UnknownArchitectureError(_unsupported_reason(name), help=help_)
         for model_type, architecture in pairs:
             chosen.setdefault(model_type, {})[architecture] = None
     return {model_type: tuple(architectures) for model_type, architectures in chosen.items()}

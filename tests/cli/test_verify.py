@@ -57,6 +57,7 @@ def test_all_goes_on_past_a_spec_that_is_not_well_formed(
     [
         (["verify"], "nothing to verify"),
         (["verify", "BertModell"], "did you mean BertModel"),
+        (["verify", "nosuch"], "run archspec list"),
         (["verify", "bert", "--all"], "too many ways to choose"),
         (["verify", "bert", "--samples", "-1"], "--samples -1 is negative"),
         (["verify", "layoutlmv2"], "layoutlmv2 is not supported"),

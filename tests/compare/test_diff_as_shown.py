@@ -96,9 +96,9 @@ def test_costs_of_the_call_of_both_models() -> None:
 def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(ArchspecError, match="past has no effect without tokens"):
         archspec.diff("BertModel", "BertModel", past=4)
-    with pytest.raises(ArchspecError, match="B: the costs of Wav2Vec2Model"):
+    with pytest.raises(ArchspecError, match="B: costs are not supported for Wav2Vec2Model"):
         archspec.diff("BertModel", "Wav2Vec2Model", tokens=4)
-    with pytest.raises(ArchspecError, match="names of its architectures"):
+    with pytest.raises(ArchspecError, match="config cannot be combined with architecture"):
         archspec.diff("BertModel", "BertForMaskedLM", config="bert", architecture="BertModel")
     with pytest.raises(ArchspecError, match="depth is -1"):
         archspec.diff("BertModel", "BertModel", depth=-1)

@@ -44,13 +44,15 @@ def test_invalid_sources(source: Any, expected: str, tmp_path: Path, monkeypatch
         read_config(source)
     assert str(caught.value).splitlines() == [
         expected,
-        "help: pass a config.json, a directory that contains one, a hub id org/name, "
+        "help: pass a config.json, a directory that contains one, a Hub id org/name, "
         "a class or model type such as gpt2, a dict or a transformers config",
     ]
 
 
 def test_the_help_for_folders_and_misspelled_files(tmp_path: Path) -> None:
     assert message(tmp_path).startswith(f"{tmp_path}: the directory has no config.json")
+    (tmp_path / "configs").mkdir()
+    assert "did you mean" not in message(tmp_path / "config.json")
     (tmp_path / "config.json").write_text("{}")
     assert "help: did you mean config.json" in message(tmp_path / "confg.json")
 
