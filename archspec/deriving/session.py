@@ -55,14 +55,14 @@ class Draft:
         self.text = "\n".join(lines)
 
     def record_verdict(self, architecture: str, verdict: str, compared: int, params: int | None) -> None:
-        """Says in the draft how a class did under verify, and what it counts at the default config."""
+        """Record in the draft the verdict on a class, and its count for the default config."""
         mark = f"  {architecture}"
         lines = self.text.split("\n")
         start = lines.index("architectures:") if "architectures:" in lines else 0
         for index in range(start, len(lines)):
             if lines[index].startswith((mark + ":", mark + "(")):
-                count = "" if params is None else f"; {params:,} parameters at the default one"
-                lines.insert(index, f"  # verify: {verdict} at {compared} configs{count}")
+                count = "" if params is None else f"; {params:,} parameters for the default one"
+                lines.insert(index, f"  # verify: {verdict} for {compared} configs{count}")
                 break
         self.text = "\n".join(lines)
 

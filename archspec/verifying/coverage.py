@@ -161,8 +161,8 @@ _PAGE = """# Coverage
 
 Every model class that transformers {transformers} exports, with each model type for which its auto classes
 list it. A class under *{no_auto}* has the model type of its config. *Exact*: the spec gives the same tensors
-(names, shapes, ties, frozen or not) at the default config and at {samples} random ones (seed {seed}, torch
-{torch} on its meta device). Written by `{how}`.
+(names, shapes, tied weights, frozen flags) for the default config and {samples} random ones (seed {seed},
+torch {torch} on its meta device). Written by `{how}`.
 
 | auto class | all | {statuses} |
 | --- | ---: | ---: | ---: | ---: | ---: |

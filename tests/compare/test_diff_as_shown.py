@@ -100,7 +100,7 @@ def test_invalid_arguments_are_refused() -> None:
         archspec.diff("BertModel", "Wav2Vec2Model", tokens=4)
     with pytest.raises(ArchspecError, match="config cannot be combined with architecture"):
         archspec.diff("BertModel", "BertForMaskedLM", config="bert", architecture="BertModel")
-    with pytest.raises(ArchspecError, match="depth is -1"):
+    with pytest.raises(ArchspecError, match="depth must be an integer of at least 0, not -1"):
         archspec.diff("BertModel", "BertModel", depth=-1)
 
 
