@@ -56,6 +56,8 @@ def option(name: str, value: Any = "") -> str:
     if not _on_command_line.get():
         is_plain = isinstance(value, str) and value.isupper()
         return f"{name}={value if is_plain else repr(value)}" if value != "" else name
+    if value is True:  # a flag has no value
+        return f"--{name.replace('_', '-')}"
     if isinstance(value, dict):
         texts = {one: text if isinstance(text, str) else json.dumps(text) for one, text in value.items()}
         value = ",".join(f"{one}={text}" for one, text in texts.items())
@@ -74,7 +76,7 @@ def list_names(names: Iterable[Any], last: str = "or") -> str:
 
 
 def to_printable(text: str, most: int | None = None) -> str:
-    r"""A text on one line: control characters and line breaks escaped, cut in its middle to a length.
+    r"""Return a text on one line, shortened in the middle; control characters and line breaks are escaped.
 
     >>> to_printable("a\x1b[31m\nb"), to_printable("x" * 50, most=9)
     ('a\\x1b[31m\\nb', 'xxxx…xxxx')
@@ -131,7 +133,7 @@ class Problem(NamedTuple):
     help: str = ""
 
     def clean(self) -> Problem:
-        """The problem with strings escaped and shortened, without memory addresses."""
+        """Return the problem with strings escaped and shortened, without memory addresses."""
         message, path, help_ = (
             to_printable(re.sub(_ADDRESS, "", text), _LONGEST)
             for text in (self.message, self.path, self.help)
@@ -156,7 +158,7 @@ class Problem(NamedTuple):
 
 
 def _caret(text: str, column: int, width: int) -> list[str]:
-    """The source line and a caret line under it; long lines are cut around the place."""
+    """Return the source line and a line with a caret; long lines are cut around the place."""
     start = max(0, column - 1 - _CONTEXT_WIDTH // 2) if len(text) > _CONTEXT_WIDTH else 0
     text = re.sub(_ADDRESS, lambda found: " " * len(found[0]), text)
     shown = "".join(c if c.isprintable() else " " for c in text[start : start + _CONTEXT_WIDTH])
@@ -209,7 +211,7 @@ class MissingPackageError(ArchspecError, ImportError):
 
 
 def nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that a misspelled name can mean, at most three, the nearest first."""
+    """Return the known names that a misspelled name can mean, at most three, the nearest first."""
     from difflib import SequenceMatcher, get_close_matches
 
     names = sorted(set(known))
@@ -221,7 +223,7 @@ def nearest_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A help line with the nearest names, or with all names if none is near and they are few.
+    """Return a help line with the nearest names, or with all names if none is near and they are few.
 
     >>> did_you_mean("hiden_size", ["hidden_size", "vocab_size"])
     'did you mean hidden_size?'

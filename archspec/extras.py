@@ -35,7 +35,7 @@ def missing_package(error: BaseException) -> MissingPackageError | None:
 
 @contextmanager
 def optional_import() -> Iterator[None]:
-    """Within it, an optional package that is missing is a :class:`MissingPackageError`."""
+    """Raise :class:`MissingPackageError` for an optional package that is missing within the block."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -43,6 +43,6 @@ def optional_import() -> Iterator[None]:
 
 
 def import_optional(module: str) -> Any:
-    """A module that is, or imports, an optional package. Errors: :class:`MissingPackageError`."""
+    """Import a module of an optional package. Errors: :class:`MissingPackageError`."""
     with optional_import():
         return import_module(module)

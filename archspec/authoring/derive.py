@@ -11,7 +11,7 @@ from typing import Any
 from archspec.arguments import check_arguments, check_arguments_of
 from archspec.authoring.verify import OutcomeFacts as OutcomeFacts
 from archspec.deriving import Draft, compiled, draft, find, overlay, params, unread, verified
-from archspec.errors import ArchspecError, SpecError
+from archspec.errors import ArchspecError, SpecError, option
 from archspec.extras import optional_import
 from archspec.models.report import Report, fact
 from archspec.reports import Block
@@ -41,7 +41,7 @@ class Derived(Report):
         json=lambda self: None if self.refusal is None else str(self.refusal),
     )
     architectures: list[Outcome] = fact(
-        "the result of each class of the draft; empty with --no-verify",
+        "the result of each class of the draft; empty if the draft was not verified",
         lambda self: self.outcomes,
         kind="list[OutcomeFacts]",
     )
@@ -173,7 +173,7 @@ def save(drafts: Sequence[Draft], folder: str, overwrite: bool = False) -> list[
                 file.write(part.text)
     except OSError as error:
         message = f"{folder}: {error.strerror or error}"
-        raise ArchspecError(message, help="choose a writable directory for --output") from None
+        raise ArchspecError(message, help=f"choose a writable directory for {option('output')}") from None
     return paths
 
 

@@ -77,7 +77,7 @@ class Verification(Report):
         least=2,
     )
     listed: tuple[str, ...] = fact(
-        "classes that another release adds or removes; with --changed only", kind="list[str]"
+        "classes that another release adds or removes, if changed is given", kind="list[str]"
     )
     samples: int = fact("random configs per class", lambda self: self.run.samples)
     seed: int = fact("the seed of the random configs", lambda self: self.run.seed, least=None)

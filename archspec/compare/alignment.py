@@ -89,7 +89,7 @@ def _paths(model: Model) -> list[str]:
 
 
 def key(name: str, prefix: str) -> str:
-    """A tensor's name relative to the aligned module; names outside it are marked as such."""
+    """Return a tensor's name relative to the aligned module; names outside it are marked as such."""
     if not prefix:
         return name
     return name[len(prefix) + 1 :] if name.startswith(prefix + ".") else f"/{name}"
@@ -169,7 +169,7 @@ def _count_untied(tensors: Iterable[Tensor], kind: str) -> int:
 
 
 def _describe_tensors(module: str, pairs: list[_Pair], side: int) -> str:
-    """The tensors of one side: `12 x weight (768, 768), bias (768,)`; of tied ones, what they are tied to."""
+    """Return the tensors of one side: `12 x weight (768, 768), bias (768,)`, with their ties."""
     listed = [(pair, tensors) for pair in pairs if (tensors := (pair.a, pair.b)[side])]
     if not listed:
         return ""
@@ -188,7 +188,7 @@ def _describe_tensors(module: str, pairs: list[_Pair], side: int) -> str:
 
 
 def _fields(a: Scope, b: Scope) -> dict[str, tuple[Any, Any]]:
-    """The fields of both configs whose values differ."""
+    """Return the fields of both configs whose values differ."""
     ours, theirs = _flat_fields(a), _flat_fields(b)
     both = {name: (ours[name], theirs[name]) for name in ours if name in theirs}
     return {name: values for name, values in both.items() if values[0] != values[1]}

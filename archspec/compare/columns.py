@@ -25,14 +25,14 @@ _FACTS = ("model", "architecture", "model_type", "dtype")
 
 
 class Calls:
-    """The same call of each model: the lengths given, and the dtype of bytes (None: each model's)."""
+    """The same forward pass of each model: the lengths given, and the dtype of bytes (None: each model's)."""
 
     def __init__(self, lengths: Mapping[str, int], dtype: str | None = None) -> None:
         self.lengths, self.dtype = lengths, dtype
         self._forwards: dict[int, Forward] = {}
 
     def forward(self, model: Model) -> Forward:
-        """Return the costs of the call of one model, built once."""
+        """Return the costs of the forward pass of one model, built once."""
         if id(model) not in self._forwards:
             self._forwards[id(model)] = model.forward(**self.lengths)
         return self._forwards[id(model)]
@@ -139,7 +139,7 @@ def _words(text: str) -> set[str]:
 
 
 class _Cost(NamedTuple):
-    """A cost of a call; ``evaluate`` takes the call and a dtype."""
+    """A cost of a forward pass; ``evaluate`` takes the forward pass and a dtype."""
 
     title: str
     evaluate: Callable[[Forward, str], int | None]
@@ -164,7 +164,7 @@ _COSTS = {
     "cache_bytes": _Cost("cache bytes", _cache, in_bytes=True),
     "cache_bytes_per_token": _Cost("cache bytes per token", _cache_per_token, in_bytes=True),
 }
-OF_CALL = tuple(_COSTS)  # columns that depend on the lengths of a call
+OF_CALL = tuple(_COSTS)  # columns that depend on the lengths of a forward pass
 IN_BYTES = ("bytes", *(name for name, cost in _COSTS.items() if cost.in_bytes))  # that depend on a dtype
 
 

@@ -105,7 +105,7 @@ class Diff(Report):
     fields: dict[str, tuple[Any, Any]] = fact(
         "fields of both configs whose values differ", kind="dict[str, BothValues]"
     )
-    costs: tuple[CostChange, ...] = fact("costs for --tokens; empty without it", kind="list[CostFacts]")
+    costs: tuple[CostChange, ...] = fact("FLOPs and KV cache, if tokens are given", kind="list[CostFacts]")
     notes: list[str] = fact(EXCESS)
 
     def __init__(
@@ -247,7 +247,7 @@ def diff(  # noqa: PLR0913 - the options of the verb
 
 
 def _cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> tuple[list[CostChange], list[str]]:
-    """Return the FLOPs and the KV cache of a call of both models, with notes on excess FLOPs of eager code.
+    """Return FLOPs and KV cache of a forward pass of both models, with notes on excess FLOPs of eager code.
 
     Errors: :class:`ArchspecError`, with the model, if the costs of one are not supported.
     """

@@ -63,7 +63,7 @@ def _forms(found: Alignment) -> Forms:
 
 
 def as_python(expr: Any) -> str:
-    """An expression in Python's syntax over field names.
+    """Return an expression in Python's syntax over field names.
 
     >>> as_python(sympy.Symbol("hidden_size") ** 2 + sympy.Symbol("hidden_size"))
     'hidden_size**2 + hidden_size'
@@ -99,7 +99,7 @@ class _Side:
                 )
 
     def rename_fields(self, other: _Side) -> None:
-        """A part's own field is the one within a composite's: `hidden_size`, `text_config.hidden_size`."""
+        """Rename a part's own fields as in a composite: `hidden_size` becomes `text_config.hidden_size`."""
         table = {}
         for name in [name for name in self.values if name not in other.values]:
             longer = (long for long in other.values if long.endswith(f".{name}"))

@@ -31,7 +31,7 @@ _MAX_ITEMS = 6  # of a list that a cell shows
 class ColumnFacts(Record):
     """a column"""
 
-    name: str = fact("the key in rows, and the value of --columns")
+    name: str = fact("the key in rows, as given in columns")
     title: str = fact("the heading")
     meaning: str = fact("the meaning of the heading, empty if it is obvious")
 
@@ -177,7 +177,7 @@ V: vocabulary size
 
 
 def _check_used(columns: set[str], calls: Calls) -> None:
-    """Errors: :class:`ArchspecError` for lengths or a dtype that no column depends on."""
+    """Raise :class:`ArchspecError` for lengths or a dtype that no column depends on."""
     given = {**dict.fromkeys(calls.lengths, OF_CALL), **({} if calls.dtype is None else {"dtype": IN_BYTES})}
     for name, needed in given.items():
         if not columns & {*needed}:

@@ -174,7 +174,7 @@ class _Chooser:
         raise self.invalid_name_error("architectures", message, help_)
 
     def as_class_of_type(self, reason: str, own: Spec | None = None) -> Choice:
-        """The class as its own model type has it. Errors: :class:`ConfigError` if it would read no field."""
+        """Return the class in its model type. Errors: :class:`ConfigError` if it would read no field."""
         model_type = self.library.model_type_of(self.name)
         spec = self.library.load(model_type)
         if not self.raw.keys() & {*spec.fields, *spec.attribute_map} - _IN_MOST_CONFIGS:
@@ -190,7 +190,7 @@ class _Chooser:
         return Choice(model_type, self.name, self.config, (f"{reason} is counted as {model_type}'s",))
 
     def of_auto_class(self, spec: Spec, types: Sequence[str]) -> str:
-        """The class that transformers' auto classes build for the config's model type; '' if it is unclear.
+        """Return the class that transformers' auto classes build for the model type; '' if it is unclear.
 
         It is clear for another spelling or an unknown class with the same head, and for a flat config of the
         text part of a multimodal class.
@@ -215,7 +215,7 @@ class _Chooser:
         return bool(names) and not any(isinstance(self.raw.get(name), Mapping) for name in names)
 
     def part(self, spec: Spec, types: Sequence[str]) -> Choice | None:
-        """The class of a part of the config, as `from_pretrained` of that class finds it."""
+        """Return the class of a part of the config, as `from_pretrained` of that class finds it."""
         for field, call in ((field.name, field.sub_config) for field in spec.fields.values()):
             value = self.raw.get(field)
             if call and value is None and self.raw.keys() <= {"model_type", "architectures"}:
@@ -233,7 +233,7 @@ class _Chooser:
         return None
 
     def check_known(self, spec: Spec | None) -> None:
-        """Errors: :class:`UnknownArchitectureError` for a class without a spec."""
+        """Raise :class:`UnknownArchitectureError` for a class without a spec."""
         if self.library.types_of(self.name):
             return
         from archspec.configs.unknown import unknown_class

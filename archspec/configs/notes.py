@@ -165,7 +165,7 @@ _Unread = tuple[str, int, str, object]  # a size that is not read, and the path 
 
 
 def check_fields(config: RawConfig, scope: Scope) -> None:
-    """Errors: :class:`ConfigError` if a class would use its defaults in place of the config's fields.
+    """Raise :class:`ConfigError` if a class would use its defaults in place of the config's fields.
 
     These are sizes that the class does not read, and configs that share no field with their model type.
     """

@@ -139,7 +139,7 @@ class Scope(Evaluator):
         return []
 
     def demand(self, condition: Expression, local: Locals) -> None:
-        """Errors: :class:`ConfigError` if a condition of transformers does not hold."""
+        """Raise :class:`ConfigError` if a condition of transformers does not hold."""
         if self.is_true(self.read(condition, local), condition.tree):
             return
         values = {name: self.get(name) for name in names(condition.tree) if self.has(name)}

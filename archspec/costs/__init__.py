@@ -1,1 +1,1 @@
-"""Costs of a call and of a training step, from the same specs as the parameters."""
+"""Costs of a forward pass and of a training step, from the same specs as the parameters."""

@@ -1,4 +1,4 @@
-"""The builder of a tree whose modules have the costs of a call, over exact or symbolic numbers."""
+"""The builder of a tree whose modules have the costs of a forward pass, over exact or symbolic numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, wit
 
 
 class Costed(Builder):
-    """A builder at the axes of a call, with `runs:`, `ops:`, `cache:` and `saves:` of the specs.
+    """A builder at the axes of a forward pass, with `runs:`, `ops:`, `cache:` and `saves:` of the specs.
 
     The axes are None inside a module that does not run.
     """
@@ -92,7 +92,7 @@ class Costed(Builder):
         return found
 
     def name(self, name: str, node: ast.Name) -> Any:
-        """Look up a name; an axis of the call is hidden by a local name and by a field of the same name."""
+        """Look up a name; local names and fields hide an axis of the same name."""
         frame = self.frames[-1]
         hidden = name in frame.local or name in frame.where or frame.scope.has(name)
         if frame.axes is None or hidden:
@@ -211,7 +211,7 @@ class Costed(Builder):
 
 
 class CostBuilder(Costed):
-    """Costs at the axes of one call, in every allocation of the cache."""
+    """Costs at the axes of one forward pass, in every allocation of the cache."""
 
     def __init__(self, scope: Scope, axes: Axes) -> None:
         super().__init__(scope)
@@ -220,7 +220,7 @@ class CostBuilder(Costed):
             self.allocations = ALLOCATIONS
 
     def has_costs_at(self, architecture: str, axes: Axes) -> bool:
-        """Return True if the tree has the costs at some axes; a training step has those of its call."""
+        """Return True if the tree has the costs at some axes; a training step has its forward pass's."""
         known_by, lengths = self.domain.known_by, self.lengths
         read = [name for name in axes if self.attends or name not in _ENCODER_AXES]
         return (
@@ -242,6 +242,6 @@ def build_costs(scope: Scope, architecture: str, axes: Axes) -> CostBuilder:
 
 
 def cost_facts(scope: Scope, architecture: str, call: Call) -> CostBuilder:
-    """Return a builder of any call, for facts that do not depend on lengths; the call is built if needed."""
+    """Return a builder for any forward pass, for facts that do not depend on lengths; build one if needed."""
     built = (one for one in scope.built if isinstance(one, CostBuilder) and one.architecture == architecture)
     return next(built, None) or build_costs(scope, architecture, axes_of(call))

@@ -17,14 +17,14 @@ _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
 
 
 class Excess(NamedTuple):
-    """FLOPs of a call as a multiple of the expected FLOPs, and a note if they exceed the limit."""
+    """FLOPs of a forward pass as a multiple of the expected FLOPs, and a note if they exceed the limit."""
 
     ratio: Fraction
     note: str | None
 
 
 def excess_of(call: Forward) -> Excess:
-    """Compare the FLOPs of a call with 2 × active parameters × tokens plus attention.
+    """Compare the FLOPs of a forward pass with 2 × active parameters × tokens plus attention.
 
     Active parameters are those without tables that are only looked up; attention is all that is multiplied
     without a weight. For an encoder next to a decoder its own tokens count.
@@ -62,6 +62,6 @@ def excess_of(call: Forward) -> Excess:
 
 
 def notes_of(call: Forward) -> list[str]:
-    """Return the note on a call, as a list that is empty without one."""
+    """Return the note on a forward pass, as a list that is empty without one."""
     note = excess_of(call).note
     return [] if note is None else [note]

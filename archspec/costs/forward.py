@@ -1,4 +1,4 @@
-"""The costs of one call: FLOPs by module, FLOPs that masks let through, the KV cache after the call."""
+"""The costs of one forward pass: FLOPs by module, FLOPs that masks let through, the KV cache after it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Forward:
         self._check_call()
 
     def _check_call(self) -> None:
-        """Errors: :class:`ArchspecError` for lengths that the architecture does not have."""
+        """Raise :class:`ArchspecError` for lengths that the architecture does not have."""
         name, returned = self.architecture, self.built.returns_cache
         if self.built.encodes and self.scope.raw.get("is_encoder_decoder") is False:
             message = f"{name} has an encoder and a decoder, but the config sets is_encoder_decoder to false"
@@ -101,7 +101,7 @@ class Forward:
             )
 
     def check_cache(self) -> None:
-        """Errors: :class:`ArchspecError` for a class that does not return a KV cache."""
+        """Raise :class:`ArchspecError` for a class that does not return a KV cache."""
         if not kept_tensors(self.tree, EXACT):
             message = f"{self.architecture} does not return a KV cache"
             raise ArchspecError(message, help="choose a class with a KV cache, such as a ForCausalLM class")
@@ -207,7 +207,7 @@ class Forward:
 
 
 def check_length(name: str, value: int | None) -> None:
-    """Errors: :class:`ArchspecError` for a length of a call that is not an integer, or is out of range."""
+    """Raise :class:`ArchspecError` for a length that is not an integer, or is out of range."""
     least = AXES[name].minimum if name in AXES else 0
     if value is None or (type(value_of(value)) is int and least <= value < _TOO_LONG):
         return
@@ -218,7 +218,7 @@ def check_length(name: str, value: int | None) -> None:
 
 
 def check_supported(scope: Scope, architecture: str, training: bool = False) -> None:
-    """Errors: :class:`ArchspecError` for a class whose costs, or gradients, were not validated."""
+    """Raise :class:`ArchspecError` for a class whose costs, or gradients, were not validated."""
     library, model_type = scope.spec.library, scope.spec.model_type
     gap = validation_gap(scope, library.costs(model_type).gap(architecture, training))
     if gap is None:
@@ -237,7 +237,7 @@ def validation_gap(scope: Scope, gap: str | None) -> str | None:
 
 
 def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | None) -> None:
-    """Errors: :class:`ArchspecError` for a useless or missing sequence length of an encoder."""
+    """Raise :class:`ArchspecError` for a useless or missing sequence length of an encoder."""
     if encoder_tokens and not built.attends:
         name = option("encoder_tokens")
         message = f"{name} has no effect: {architecture} does not attend to an encoder"
@@ -248,7 +248,7 @@ def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | N
 
 
 def whole_pages(call: Call) -> Call:
-    """Lengthen the past of a call until its context fills whole pages."""
+    """Return the forward pass with a longer past, so that its context fills whole pages."""
     return call._replace(past=-(-call.context // _PAGE) * _PAGE - call.tokens)
 
 

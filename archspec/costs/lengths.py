@@ -1,4 +1,4 @@
-"""The lengths of a call: their defaults, and the limits of position tables, `max_length` of a spec.
+"""The lengths of a forward pass: their defaults, and the limits of position tables, `max_length` of a spec.
 
 A table of position embeddings limits the sequence length; rotary and relative positions do not.
 """
@@ -36,10 +36,10 @@ def usual_tokens(scope: Scope, past: int = 0) -> int:
 
 
 def forward_of(scope: Scope, architecture: str, **lengths: Any) -> Forward:
-    """Return the costs of a call with the default number of tokens unless one is given.
+    """Return the costs of a forward pass with the default number of tokens unless one is given.
 
     Errors: :class:`ArchspecError` for a class whose costs were not validated, for a config that transformers
-    cannot run, and for a call that is too long.
+    cannot run, and for a forward pass that is too long.
     """
     check_supported(scope, architecture)
     check_runs(scope, architecture)
@@ -52,7 +52,7 @@ def forward_of(scope: Scope, architecture: str, **lengths: Any) -> Forward:
 
 
 def check_runs(scope: Scope, architecture: str) -> None:
-    """Errors: :class:`ArchspecError` for a config that transformers builds and cannot run."""
+    """Raise :class:`ArchspecError` for a config that transformers builds but cannot run."""
     if next(run_problems(scope, architecture), None) is not None:
         for problem in run_problems(scope, architecture, tree_of(scope, architecture)):
             raise ArchspecError(problem)
@@ -81,7 +81,7 @@ def stated_positions(scope: Scope) -> int | None:
 
 
 def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
-    """Errors: :class:`ArchspecError` for a call that is longer than the model's position tables."""
+    """Raise :class:`ArchspecError` for a forward pass that is longer than the model's position tables."""
     call = call.call if isinstance(call, Step) else call
     tokens, encoder = call.tokens, call.encoder_tokens
     if architecture in scope.spec.equal_lengths and encoder not in (0, tokens):

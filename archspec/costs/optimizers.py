@@ -1,4 +1,4 @@
-"""The memory of a rank that does not depend on a call: weights, gradients and optimizer states.
+"""The memory of a rank that does not depend on a forward pass: weights, gradients and optimizer states.
 
 formulas/optimizers.json has the dtype in which each optimizer accumulates gradients, its copy of 16-bit
 weights, its states, and the source. Step counters are on the CPU and are not included.
@@ -72,7 +72,7 @@ def optimizer_named(name: str) -> Optimizer:
 
 
 def check_zero(zero: int, data: int, experts: int) -> None:
-    """Errors: :class:`ArchspecError` for an unknown stage of ZeRO, or numbers of ranks without effect."""
+    """Raise :class:`ArchspecError` for an unknown stage of ZeRO, or numbers of ranks without effect."""
     if type(zero) is not int or not 0 <= zero <= len(STAGES):
         raise ArchspecError(
             f"{option('zero')} must be 0, 1, 2 or 3, not {zero!r}", help="choose 0, 1, 2 or 3"

@@ -100,7 +100,7 @@ def parts(tree: Node, tensors: list[Tensor], ranks: Ranks) -> list[Part]:
 
 
 def check_ranks(model_type: str, architecture: str, ranks: Ranks, what: str = "") -> None:
-    """Errors: :class:`ArchspecError` for a class, or for costs of its step, not validated on such ranks."""
+    """Raise :class:`ArchspecError` for a class, or for costs of its step, not validated on such ranks."""
     for kind in KINDS:
         if getattr(ranks, kind) == 1 or (kind, what) == ("pipeline", "FLOPs"):
             continue

@@ -1,4 +1,4 @@
-"""The lengths of a call, and the costs of a module and of the modules inside it; numbers may be symbolic."""
+"""The lengths of a forward pass, and the costs of a module with its submodules; numbers may be symbolic."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
 
 
 class Call(NamedTuple):
-    """The lengths of one call, as archspec/tables/axes.py declares them.
+    """The lengths of one forward pass, as archspec/tables/axes.py declares them.
 
-    ``new_encoder_tokens`` is how many encoder tokens this call computes: all of them, or 0 if the encoder's
+    ``new_encoder_tokens`` is how many encoder tokens the pass computes: all of them, or 0 if the encoder's
     output is given.
 
     >>> Call(1, 1, encoder_tokens=9, new_encoder_tokens=9).replace({"encoder_tokens": 12})
@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
     @property
     def context(self) -> int:
-        """Tokens in the KV cache after the call."""
+        """Tokens in the KV cache after the forward pass."""
         return self.past + self.tokens
 
     def lengths(self) -> dict[str, int]:
@@ -81,7 +81,7 @@ class Step(NamedTuple):
 
     @property
     def call(self) -> Call:
-        """The same forward pass as a call without a cache."""
+        """The same forward pass as a :class:`Call`, without a cache."""
         return Call(**self.lengths(), new_encoder_tokens=self.encoder_tokens)
 
     def lengths(self) -> dict[str, int]:
@@ -133,7 +133,7 @@ class Saved(NamedTuple):
 
 
 def axes_of(call: Call, allocation: str = EXACT) -> Axes:
-    """Return the axes of a call whose KV cache has an allocation."""
+    """Return the axes of a forward pass whose KV cache has an allocation."""
     once = {"times": 1, "trained": 1, "backward": 2}
     return {**call._asdict(), "context": call.context, **once, "allocation": allocation}
 

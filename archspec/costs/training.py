@@ -145,7 +145,7 @@ class TrainingStep:
 
     @cached_property
     def forward(self) -> Forward:
-        """The forward pass as a call."""
+        """The costs of the step's forward pass."""
         return Forward(self.scope, self.architecture, **self._lengths)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Peak temporary memory of a call: exact for validated classes, else a lower bound.
+"""Peak temporary memory of a forward pass: exact for validated classes, else a lower bound.
 
 The exact peak follows from the order of transformers' code. It is supported for decoders like Llama: a norm
 before attention with rotary positions, another norm before a gated feed-forward layer, in 16 bits, by torch's
@@ -35,10 +35,10 @@ class Room(NamedTuple):
 def peak_memory(
     forward: Forward, dtype: str, allocation: str = EXACT, last: bool = False, quantized: bool = False
 ) -> Room:
-    """Return the peak temporary memory of a call, or as a lower bound the largest output of a layer.
+    """Return the peak temporary memory of a forward pass, or as a lower bound the largest output of a layer.
 
     ``last``: the logits are of the last token only, as in generate(). Quantized weights, and a cache that is
-    allocated before the call, have a lower bound only.
+    allocated before the forward pass, have a lower bound only.
 
     >>> import archspec
     >>> peak_memory(archspec.load("BertModel").forward(tokens=128), "bfloat16")
@@ -71,7 +71,7 @@ def largest_output(forward: Forward, last: bool = False) -> tuple[str, int]:
 
 
 def working_set(forward: Forward, last: bool = False) -> Room | None:
-    """Return the peak temporary memory of a call in 16 bits; None if the class is not supported.
+    """Return the peak temporary memory of a forward pass in 16 bits; None if the class is not supported.
 
     ``last``: the logits are of the last token only, as in generate().
 
@@ -123,7 +123,7 @@ def _peaks(forward: Forward, layer: Node, depth: int, last: bool) -> list[Room]:
     angles = 2 * _HALF * call.tokens * head_dim + _INDEX * call.tokens
     base = angles + hidden * (2 if depth > 1 else 1)
     normed = base + hidden
-    kept = 2 * keys  # counted in the cache after the call, and not allocated yet
+    kept = 2 * keys  # counted in the cache after the forward pass, and not allocated yet
     # Each tensor of the cache is copied into a longer one; with a window both copies exist at once.
     before = keys // call.tokens * call.past * (2 if forward.cache[0].kind == "window" else 1)
     gated = 3 * output(mlp.children["up_proj"])  # the gate's activation, the other half, their product

@@ -50,7 +50,7 @@ def _is_dense(sparsity: Any) -> bool:
 
 
 def _matches(pattern: str, path: str, cls: str) -> bool:
-    """compressed_tensors.utils.match: a class, a path, or a regular expression after `re:`."""
+    """Return True if a target fits: a class, a path, or a regular expression after `re:`."""
     if not pattern.startswith("re:"):
         return pattern in (path, cls)
     try:
@@ -111,7 +111,7 @@ def _static_values(activations: Keys, stored: str) -> int:
 
 
 def _layout(weights: Keys, stored: str, static: int) -> Layout:
-    """Scales are in the model's dtype; packed ints are stored with their shape as two int64."""
+    """Return the layout: scales in the model's dtype; packed ints are stored with their shape, two int64."""
     is_packed = stored == _PACKED
     bits: int = weights.choice("num_bits", *((2, 3, 4, 8) if is_packed else (8,)))
     strategy = weights.choice("strategy", "tensor", "channel", "group", "block")

@@ -59,7 +59,7 @@ _STORAGE = ("uint8", "int8", "float16", "bfloat16", "float32", "float64")
 
 
 def _read_bitsandbytes(keys: Keys) -> Scheme:
-    """Fused experts stay unquantized, except those that transformers loads one by one."""
+    """Read bitsandbytes' keys; fused experts stay unquantized unless transformers loads them one by one."""
     skipped = keys.names("llm_int8_skip_modules")
     keys.refuse_keys("llm_int8_has_fp16_weight")
     keys.ignore("_load_in_8bit _load_in_4bit llm_int8_threshold llm_int8_enable_fp32_cpu_offload")
@@ -96,7 +96,7 @@ def _read_gptq(keys: Keys) -> Scheme:
 
 
 def _read_awq(keys: Keys) -> Scheme:
-    """AwqConfig extends GPTQConfig; some tools write other names."""
+    """Read the keys of AwqConfig, which extends GPTQConfig; some tools write other names."""
     keys.refuse_keys("lm_head dynamic modules_in_block_to_quantize block_name_to_quantize")
     keys.ignore(f"{_GPTQ_UNUSED} checkpoint_format pack_dtype is_marlin_format zero_point do_fuse")
     keys.ignore("fuse_max_seq_len modules_to_fuse bits w_bit group_size q_group_size")
@@ -113,7 +113,7 @@ def _grouped_scheme(method: str, bits: int, group: int, **changes: Any) -> Schem
 
 
 def _read_fp8(keys: Keys) -> Scheme:
-    """Linears, the embeddings of `modules_to_convert`, and fused experts, which may be in fp4."""
+    """Read FP8: Linears, the embeddings of `modules_to_convert`, and fused experts, which may be in fp4."""
     blocks = LAYOUTS["fp8"].block
     if "weight_block_size" in keys.given:  # null: one scale a matrix
         keys.ignore("weight_block_size")
@@ -147,7 +147,7 @@ def _read_mxfp4(keys: Keys) -> Scheme:
 
 
 def _read_modelopt(keys: Keys) -> Scheme:
-    """NVIDIA's modelopt: Linears in FP8 or NVFP4, except `exclude_modules`."""
+    """Read NVIDIA's modelopt: Linears in FP8 or NVFP4, except `exclude_modules`."""
     keys.refuse_keys("quantized_layers pre_quant_scale has_zero_point")
     keys.ignore("kv_cache_quant_algo kv_cache_scheme group_size producer config_groups")
     excluded = (*(keys.names("exclude_modules") or ()), *(keys.names("ignore") or ()))
@@ -180,7 +180,7 @@ def _is_excluded(path: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _read_mlx(keys: Keys) -> Scheme:
-    """MLX: all Linears and embeddings; other keys are paths of modules, with false or bits and groups."""
+    """Read MLX: all Linears and embeddings; other keys are paths of modules: false, or bits and groups."""
 
     def sizes(keys: Keys, bits: int | None = None, group: int = 64) -> tuple[int, int]:
         keys.choice("mode", "affine", default="affine", empty=True)

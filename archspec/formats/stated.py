@@ -88,12 +88,12 @@ def assumed_note(config: RawConfig, whole: RawConfig | None = None) -> str | Non
     if stated_dtype(config.raw) or stated_dtype(whole.raw):
         return None
     quantized = quantization_of(config) is not None or quantization_of(whole) is not None
-    option = "--set dtype=bfloat16" if quantized else "--dtype bf16"
-    return f"the config has no dtype: bytes are for {ASSUMED}; choose another, e.g. with {option}"
+    other = option("set", {"dtype": "bfloat16"}) if quantized else option("dtype", "bf16")
+    return f"the config has no dtype: bytes are for {ASSUMED}; choose another, e.g. with {other}"
 
 
 def check_unquantized(config: RawConfig, verb: str) -> None:
-    """Errors: :class:`ConfigError` for a quantized config, whose bytes a verb does not support."""
+    """Raise :class:`ConfigError` for a quantized config, whose bytes a verb does not support."""
     if (found := quantization_of(config)) is not None:
         message = f"bytes of quantized weights are not supported in {verb}"
         raise key_problem(
@@ -109,7 +109,7 @@ def cache_note(config: RawConfig, dtype: str) -> str | None:
             if found is not None and (value := found.given.get(key)):
                 bits = value.get("num_bits") if isinstance(value, Mapping) else value
                 stored = f"{bits} bits" if type(bits) is int else bits
-                counted = f"bytes are for {dtype}; pass --dtype fp8 for a cache in fp8"
+                counted = f"bytes are for {dtype}; pass {option('dtype', 'fp8')} for a cache in fp8"
                 return f"{found.path}.{key} stores the KV cache in {stored}; {counted}"
     return None
 

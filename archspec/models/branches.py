@@ -1,4 +1,4 @@
-"""A closed form at other fields of its config: the config, the call and the count there."""
+"""A closed form for other field values: the config, the forward pass and the count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from archspec.configs.reader import expand_items, split_indices
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.records import Call, Step
-from archspec.errors import ArchspecError, FormulaError, Problem
+from archspec.errors import ArchspecError, FormulaError, Problem, option
 from archspec.symbolic.closed_form import ClosedForm, exact_count
 from archspec.symbolic.fields import exact_number
 
@@ -34,7 +34,7 @@ class Source(Protocol):
 
 
 class Spot(NamedTuple):
-    """A config and a call with other fields: ``given`` as they were set, ``scope`` with assumptions applied.
+    """A config and a forward pass for other field values: ``given`` ones; ``scope`` applies assumptions.
 
     ``notes`` name given fields without effect.
     """
@@ -58,7 +58,7 @@ def named_errors(form: ClosedForm, fields: Fields) -> Iterator[None]:
 
 
 def spot_at(form: ClosedForm, source: Source, fields: Fields) -> Spot:
-    """Return the config and the call with other fields, and with the assumptions applied."""
+    """Return the config and the forward pass for other field values, with the assumptions applied."""
     follows = {symbol.name: expr for symbol, expr in form.replacements.items()}
     read = {symbol.name for expr in follows.values() for symbol in expr.free_symbols}
     for path in fields:
@@ -160,7 +160,7 @@ def _ambiguity_error(name: str, before: Any, after: Any, replaced: Fields) -> Fo
     return FormulaError(
         f"the assumption reads {name}, which is computed from other fields: it is {before}, "
         f"and with {given} it becomes {after}",
-        help=f"fix it with --set {name}={before}, or write the assumption without {name}",
+        help=f"fix it with {option('set', {name: before})}, or write the assumption without {name}",
     )
 
 

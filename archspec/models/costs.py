@@ -79,7 +79,7 @@ def forward(
 
 
 def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step | None:
-    """Return the call of the closed form of a cost; None for a count, which takes no lengths."""
+    """Return the forward pass of the closed form of a cost; None for a count, which takes no lengths."""
     from archspec.costs.lengths import usual_lengths
 
     if quantity not in COSTS:
@@ -211,7 +211,7 @@ def training(  # noqa: PLR0913, PLR0917 - the options of the verb
 
     if (found := quantization_of(self.quantized_config)) is not None:
         message = "a quantized base is trained through adapters (LoRA), which are not supported"
-        help_ = f"count the training of the unquantized base with --set {found.path}=null"
+        help_ = f"count the training of the unquantized base with {option('set', {found.path: None})}"
         raise key_problem(self.quantized_config, found.path, message, help_)
     known = usual_tokens(self.scope) if tokens is None else tokens
     step = Training(self.scope, self.architecture, self.tensors(), batch, known, **options)

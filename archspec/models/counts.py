@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.models.report import OfModel, Record, Report, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
@@ -93,7 +93,7 @@ class Counts(OfModel, Report):
             if dtype is not None:
                 raise
             message = error.problems[0].message
-            self.notes.append(f"bytes are not reported: {message}; choose a dtype with --dtype")
+            self.notes.append(f"bytes are not reported: {message}; choose a dtype with {option('dtype')}")
         if dtype is not None and dtype_bytes(dtype) == 1:
             scales = "archspec memory --weights reports quantized weights"
             self.notes.append(f"{dtype}: 1 byte per parameter, without scales; {scales}")

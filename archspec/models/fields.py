@@ -174,9 +174,11 @@ class Sensitivities(OfModel, Report):
     n_embd         768   +12  +3,292,212             198,847      1.2272
     """
 
-    quantity: str = fact("the quantity, as --quantity names it", lambda self: self.formula.quantity)
+    quantity: str = fact("the name of the quantity, such as params", lambda self: self.formula.quantity)
     value: int = fact(
-        "the value at the config; in bytes with --dtype", lambda self: self.formula.evaluate(), least=None
+        "the value for the config; in bytes if a dtype is given",
+        lambda self: self.formula.evaluate(),
+        least=None,
     )
     fields: list[Sensitivity] = fact(
         "every field that affects the quantity, the most elastic first", lambda self: self._sensitivities()

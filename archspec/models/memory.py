@@ -129,7 +129,7 @@ class Memory(CallReport):
         }
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the call, its memory by part, and the module with the peak."""
+        """Yield the forward pass, its memory by part, and the module with the peak."""
         rooms, has_cache = self.temporary_memory, bool(self.call.cache)
         names = [ALLOCATION_TITLES.get(one, "bytes") for one in rooms]
         rows = [

@@ -230,14 +230,14 @@ class Written:
 class OfFormula(OfModel):
     """An object about one closed form"""
 
-    quantity: str = fact("the quantity, as --quantity names it")
+    quantity: str = fact("the name of the quantity, such as params")
 
 
 class WrittenFormula(OfFormula):
     """one closed form"""
 
     value: int = fact(
-        "the value at the config; in bytes with --dtype", lambda one: one.evaluate(), least=None
+        "the value for the config; in bytes if a dtype is given", lambda one: one.evaluate(), least=None
     )
     _formats = {name: fact(help, kind="str") for name, help in _FORMATS.items()}  # noqa: RUF012
     symbols: list[Symbol] = fact("every symbol of the expression")
@@ -251,8 +251,8 @@ class WrittenFormula(OfFormula):
     unused: list[str] = fact(
         "numeric fields that do not affect the quantity", lambda form: form.unused_fields
     )
-    leading: LeadingTerms = fact("the dominant terms; with --leading only", lambda one: None, optional=True)
-    parts: list[FormulaPart] = fact("the parts that --by, --collect or --leading choose", least=1)
+    leading: LeadingTerms = fact("the dominant terms, if requested", lambda one: None, optional=True)
+    parts: list[FormulaPart] = fact("the requested parts", least=1)
 
 
 def formula_json(formula: Any, own: Own) -> dict[str, Any]:

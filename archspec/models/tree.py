@@ -24,7 +24,7 @@ class Module(Record):
     params: int = fact("parameters of all copies; a tied tensor counts in its first module")
     buffers: int = fact("elements of the persistent buffers of all copies")
     marks: list[str] = fact("ties and frozen parameters")
-    children: list[Module] = fact("its submodules; absent below --depth", optional=True)
+    children: list[Module] = fact("its submodules; absent below the requested depth", optional=True)
 
 
 class Tensor(Record):

@@ -106,7 +106,7 @@ def model_class(architecture: str, model_type: str) -> Any:
 
 
 def auto_classes() -> dict[tuple[str, str], tuple[str, ...]]:
-    """(model type, class) -> the auto classes that list it, of the transformers that is installed."""
+    """Return (model type, class) -> the auto classes of the installed transformers that list it."""
     silence()
     from transformers.models.auto import modeling_auto
 
@@ -125,7 +125,7 @@ def auto_classes() -> dict[tuple[str, str], tuple[str, ...]]:
 
 @cache
 def exported_classes() -> dict[tuple[str, str], Listing]:
-    """(model type, class) -> how it is listed, for every model class that transformers exports.
+    """Return (model type, class) -> how it is listed, for every model class that transformers exports.
 
     Left out are the base classes of others, which are called …PreTrainedModel or the like.
     """

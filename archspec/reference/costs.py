@@ -1,4 +1,4 @@
-"""Costs of one call of a transformers class, as torch counts them on meta: FLOPs by module, and the KV cache.
+"""Costs of a forward pass of a transformers class, which torch counts on meta: FLOPs by module, KV cache.
 
 FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add.
 :mod:`archspec.reference.meta` supplies the values that meta tensors lack.
@@ -113,12 +113,12 @@ def has_encoder_and_decoder(model: Any) -> bool:
 
 
 def parameters_of(model: Any) -> set[str]:
-    """Return the names of the arguments of a call."""
+    """Return the names of the arguments of a forward pass."""
     return set(inspect.signature(model.forward).parameters)
 
 
 def measure(model: Any, call: Call) -> Measured:
-    """Return the costs of a call, after a first call of `past` tokens if there are any.
+    """Return the costs of a forward pass, after one of `past` tokens if there are any.
 
     Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or lacks a cache.
     """
@@ -134,9 +134,9 @@ def measure(model: Any, call: Call) -> Measured:
 def output_of(
     model: Any, call: Call, watching: AbstractContextManager[Any], cache: dict[str, Any] | None = None
 ) -> Any:
-    """Return the output of a call, on a ``cache`` or after a first call of `past` tokens.
+    """Return the output of a forward pass, with a ``cache``, or after a first one of `past` tokens.
 
-    ``watching`` is entered around the call. Errors: as of :func:`measure`.
+    ``watching`` is entered around the forward pass. Errors: as of :func:`measure`.
     """
     if has_encoder_and_decoder(model) and not model.config.is_encoder_decoder:
         # T5 keeps one cache for both.
@@ -150,7 +150,7 @@ def output_of(
 
 
 def past_of(model: Any, call: Call, ids: Callable[..., Any] | None = None) -> dict[str, Any]:
-    """Return the arguments that a first call of `past` tokens gives the next one; none without a past.
+    """Return the arguments that a forward pass of `past` tokens passes to the next one; none without a past.
 
     ``ids`` makes the inputs, by default :func:`inputs`.
     """
@@ -167,21 +167,21 @@ def past_of(model: Any, call: Call, ids: Callable[..., Any] | None = None) -> di
 
 
 def without_past(call: Call, tokens: int) -> Call:
-    """Return a call of some tokens without a past, which computes all encoder tokens."""
+    """Return a forward pass of some tokens without a past, which computes all encoder tokens."""
     return call._replace(tokens=tokens, past=0, new_encoder_tokens=call.encoder_tokens)
 
 
 def cache_tensors(model: Any, output: Any) -> dict[str, Any]:
-    """Return the tensors of the KV cache after a call, by their paths in it."""
+    """Return the tensors of the KV cache after a forward pass, by their paths in it."""
     found = tensors(_cache(output)[1])
     return {path: tensor for path, tensor in found.items() if tensor.ndim and tensor.numel()}
 
 
 def restore_attention(model: Any, call: Call) -> None:
-    """Restore what a model changes in its first call.
+    """Restore what a model changes in its first forward pass.
 
-    BigBird switches to full attention in a short call, always with cross-attention. Reformer computes its
-    number of buckets in its first long call.
+    BigBird switches to full attention for few tokens, and always with cross-attention. Reformer computes its
+    number of buckets in its first long forward pass.
     """
     if hasattr(model.config, "num_buckets"):
         given = vars(model).setdefault("given_buckets", model.config.num_buckets)
@@ -196,7 +196,7 @@ def restore_attention(model: Any, call: Call) -> None:
 
 
 def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the inputs of a call on the meta device; ``given`` replaces some of them."""
+    """Return the inputs of a forward pass on the meta device; ``given`` replaces some of them."""
     import torch
 
     def ids(*lengths: int) -> Any:
@@ -258,7 +258,7 @@ def by_module(counter: Any, model: Any) -> dict[str, int]:
 def symbolic_flops(model: Any, call: Call) -> Any:
     """Return FLOPs as torch counts them: a SymPy expression in `batch`, `tokens` and `encoder_tokens`.
 
-    The lengths of the call must differ. The expression holds if torch takes the same branches as at these
+    All lengths must differ. The expression is valid if torch takes the same branches as at these
     lengths. Errors: :class:`archspec.reference.Unavailable` for a model that does not run on symbols.
     """
     import sympy

@@ -1,4 +1,4 @@
-"""FLOPs of a call that no mask of transformers leaves out.
+"""FLOPs of a forward pass that no mask of transformers leaves out.
 
 A model with transformers' attention interface runs on meta, with masks on the CPU, because their values
 matter. The attention function counts the pairs of queries and keys that they leave out. A model with custom
@@ -23,7 +23,7 @@ _MOST = 2_000  # positions with gradients: each takes a backward pass of its mod
 
 
 def let_through(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the FLOPs of a call by module: the computed ones, and those that no mask leaves out.
+    """Return the FLOPs of a forward pass by module: the computed ones, and those that no mask leaves out.
 
     Errors: :class:`archspec.reference.Unavailable`.
     """
@@ -142,7 +142,7 @@ def _ids(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[st
 
 @contextmanager
 def _count_last_call(left_out: Counter[int], counter: Any) -> Iterator[None]:
-    """Count the call itself, without the first one that filled its cache."""
+    """Count the forward pass itself, without the first one that filled its cache."""
     left_out.clear()
     with counter:
         yield

@@ -1,4 +1,4 @@
-"""Memory that transformers allocates: its StaticCache, and the peak of one call, measured on meta.
+"""Memory that transformers allocates: its StaticCache, and the peak of one forward pass, measured on meta.
 
 A storage lives from the operation that makes it until Python and torch release it. On a GPU
 `torch.cuda.max_memory_allocated()` counts the same, except its rounding to 512 bytes and the workspaces of
@@ -31,7 +31,7 @@ from archspec.reference.costs import (
 from archspec.reference.meta import follow_modules, on_meta, operations, replace_function
 from archspec.reference.verdicts import Unavailable, measuring_errors
 
-LAST = "logits_to_keep"  # of how many positions a call gives logits
+LAST = "logits_to_keep"  # of how many positions a forward pass gives logits
 # the defaults of transformers on a GPU
 _ON_A_GPU = {"_attn_implementation": "sdpa", "_experts_implementation": "grouped_mm"}
 _TAKEN_AS = ("cache", "past_key_values", "cache_params")
@@ -42,7 +42,7 @@ Reserved = Counter[tuple[tuple[int, ...], str]]  # shapes and dtypes
 class Peak(NamedTuple):
     """The bytes of all storages but weights and inputs, when they are most, and in which module that is.
 
-    ``cache_bytes`` are those of the cache after the call.
+    ``cache_bytes`` are those of the cache after the forward pass.
     """
 
     bytes: int
@@ -52,12 +52,12 @@ class Peak(NamedTuple):
 
     @property
     def working_set(self) -> int:
-        """The bytes that a call needs in addition to its weights and the cache after it."""
+        """The bytes that a forward pass needs in addition to its weights and the cache after it."""
         return self.bytes - self.cache_bytes
 
 
 def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
-    """Return the peak of a call, after a first call of `past` tokens; ``last``: with logits of one token.
+    """Return the peak of a forward pass after one of `past` tokens; ``last``: with the logits of one token.
 
     Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or not this way.
     """
@@ -143,7 +143,7 @@ def _flash_attention(
 
 
 def reserved_tensors(model: Any, call: Call) -> Reserved:
-    """Return the tensors of a StaticCache for all positions of a call, after it.
+    """Return the tensors of a StaticCache for all positions of a forward pass, after it.
 
     Errors: Unavailable, also if a class does not use the cache that it is given.
     """

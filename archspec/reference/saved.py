@@ -185,7 +185,7 @@ def _storage(tensor: Any) -> int:
 
 
 def _dropout(tensor: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Dropout as a GPU has it, with a mask of one byte per element; elsewhere the mask has torch's dtype."""
+    """Run dropout as on a GPU, with a mask of one byte per element; other devices save torch's dtype."""
     import torch
 
     fused = training and 0 < p < 1 and not inplace

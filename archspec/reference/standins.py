@@ -52,7 +52,7 @@ class _Module(ModuleType):
 
 
 def _frozen_batch_norm() -> type:
-    """torchvision.ops.misc.FrozenBatchNorm2d: four buffers, without a count of batches."""
+    """Return torchvision.ops.misc.FrozenBatchNorm2d: four buffers, without a count of batches."""
     import torch
 
     def construct(self: Any, num_features: int, eps: float = 1e-5) -> None:
@@ -75,4 +75,4 @@ class _Finder(MetaPathFinder, Loader):
         return _Module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing in it."""
+        """Do nothing: a stand-in has no code to execute."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.errors import FormulaError, did_you_mean
+from archspec.errors import FormulaError, did_you_mean, option
 from archspec.render.order import sort_terms
 from archspec.render.terms import arrange_terms, factor_terms
 from archspec.symbolic.closed_form import ClosedForm
@@ -64,13 +64,14 @@ def component(tensor: SymbolicTensor) -> str:
 def arrange(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
     """Return the parts of a formula by one of `GROUPS`; ``depth`` is the depth of modules."""
     if type(depth) is not int or depth < 1:
-        raise FormulaError(f"--depth must be at least 1, not {depth}", help="pass --depth 1 or more")
+        message = f"{option('depth')} must be at least 1, not {depth}"
+        raise FormulaError(message, help=f"pass {option('depth', 1)} or more")
     if by not in GROUPS:
         help_ = did_you_mean(str(by), GROUPS) or f"choose from: {', '.join(GROUPS)}"
         raise FormulaError(f"unknown arrangement {by!r}", help=help_)
     if depth != 1 and by != "module":
-        message = f"--depth has no effect on --by {by}"
-        raise FormulaError(message, help="pass --by module, or leave out --depth")
+        message = f"{option('depth')} has no effect with {option('by', by)}"
+        raise FormulaError(message, help=f"pass {option('by', 'module')}, or leave out {option('depth')}")
     if by == "component":
         return _group(formula, component, COMPONENTS)
     if by == "module":

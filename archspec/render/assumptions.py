@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import sympy
 
-from archspec.errors import ArchspecError, FormulaError, Place, Source, SpecError, did_you_mean
+from archspec.errors import ArchspecError, FormulaError, Place, Source, SpecError, did_you_mean, option
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, parse
 from archspec.language.yaml_reader import Scalar
@@ -69,7 +69,7 @@ def parse_assumptions(texts: Iterable[str], values: Mapping[str, int | float]) -
         left, equals, right = text.partition("=")
         left, stated = left.strip(), right.strip()
         column = len(text) - len(right.lstrip()) + 1
-        place = Place(Source("--assume", text), 1, column, max(1, len(stated)))
+        place = Place(Source(option("assume"), text), 1, column, max(1, len(stated)))
         if not equals or not stated:
             help_ = "write field=expression, e.g. intermediate_size=4*hidden_size"
             raise FormulaError(f"invalid assumption {text!r}", help=help_)
@@ -78,7 +78,7 @@ def parse_assumptions(texts: Iterable[str], values: Mapping[str, int | float]) -
                 f"{left} is given twice", place._replace(column=1), help="state each field once"
             )
         if re.search("[^=<>!]=[^=]", right):
-            raise FormulaError("an assumption has one =", place, help="repeat --assume for each field")
+            raise FormulaError("an assumption has one =", place, help="write one assumption for each field")
         expr = _expression(Scalar(stated, place, False, stated), values)
         if not isinstance(expr, sympy.Expr):
             help_ = "write a number, or sums, products, quotients, min and max of other fields"
@@ -123,7 +123,7 @@ def cases_of_flags(
             continue  # transformers refuses the other value
     if len(names) > limit:
         message = f"{len(names)} flags change this formula: {', '.join(names)}"
-        raise FormulaError(message, help="set some of them with --set")
+        raise FormulaError(message, help=f"fix some of them with {option('set')}")
     combinations = product((False, True), repeat=len(names))
     cases = [dict(zip(names, reversed(values), strict=True)) for values in combinations]  # first fastest
     return [(flags, rebuild(flags)) for flags in cases]

@@ -140,7 +140,7 @@ def leading_terms(formula: ClosedForm, fields: Iterable[str] = ()) -> LeadingTer
 
 
 def grows(formula: ClosedForm, name: str) -> bool:
-    """Return True if a symbol grows with the model, by its role, or is a length of a call."""
+    """Return True if a symbol grows with the model, by its role, or is a length of a forward pass."""
     if name in formula.definitions or (formula.call and name in formula.call.lengths()):
         return True
     field = field_of(name)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from archspec.errors import ArchspecError, FormulaError, SpecError, did_you_mean, to_printable
+from archspec.errors import ArchspecError, FormulaError, SpecError, did_you_mean, option, to_printable
 from archspec.language.yaml_reader import Mapping as YamlMapping
 from archspec.language.yaml_reader import Scalar, Sequence, parse
 from archspec.specs.files import NOTATION
@@ -95,13 +95,12 @@ def own_glyphs(
     for field, latex in (symbol or {}).items():
         if field not in known:
             help_ = did_you_mean(field, known) or f"choose from: {', '.join(known)}"
-            raise FormulaError(f"--symbol: {field} is not a field of the formula", help=help_)
+            raise FormulaError(f"{option('symbol')}: {field} is not a field of the formula", help=help_)
         if not latex:
-            raise FormulaError(
-                f"--symbol {field}= has no symbol", help=f"write LaTeX, e.g. --symbol {field}=d"
-            )
+            message = f"{option('symbol', {field: ''})} has no symbol"
+            raise FormulaError(message, help=f"write LaTeX, e.g. {option('symbol', {field: 'd'})}")
         if not _is_latex(latex):
-            message = f"--symbol {field}: {latex} is not valid LaTeX in a formula"
+            message = f"{option('symbol')} {field}: {latex} is not valid LaTeX in a formula"
             raise FormulaError(message, help=_LATEX_HELP)
         letters = "".join(c for c in latex if c.isalnum() or c == "_")
         meaning = standard[field].meaning if field in standard else ""

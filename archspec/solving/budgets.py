@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.lengths import usual_tokens
-from archspec.errors import SweepError, did_you_mean
+from archspec.errors import SweepError, did_you_mean, option
 from archspec.models.model import Model
 from archspec.sizes import number_of
 from archspec.solving.laws import Optimum, find_optimum
@@ -22,7 +22,6 @@ from archspec.tables.quantities import BUDGETS, QUANTITIES
 # The parameters of :func:`archspec.solve` that are budgets, or belong to one.
 BUDGET_OPTIONS = (*BUDGETS, "flops", "tokens", "memory", "compute", "law", "batch", "sequence")
 MAX_BUDGET = 2**62
-_RATIO = "write --ratio a/b=low..high, e.g. hidden_size/num_hidden_layers=100..140"
 MEMORY = "bytes + cache_bytes"  # of weights and cache during inference
 TRAINING = "training_flops"  # of one sequence
 _NAMES = {MEMORY: "memory in bytes", TRAINING: "training FLOPs per sequence"}
@@ -66,7 +65,7 @@ class Goal(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The goals of a search, and the call that costs are counted for.
+    """The goals of a search, and the forward pass that costs are counted for.
 
     ``flops`` is the budget of training FLOPs for all ``tokens``, 0 without one.
     """
@@ -111,29 +110,32 @@ def plan_of(budgets: Mapping[str, Any], scope: Scope) -> Plan:
     Errors: :class:`SweepError` for budgets that contradict each other or are incomplete.
     """
     flops, tokens, memory, compute, law, batch, sequence = (budgets[name] for name in BUDGET_OPTIONS[-7:])
-    needed = "add --flops and --tokens, or --memory, or leave out --sequence"
-    no_flops, no_tokens = "add --flops, or leave out --tokens", "add --tokens, e.g. --tokens 2e11"
+    flags = {name: option(name) for name in BUDGET_OPTIONS}
     for is_wrong, message, help_ in (
-        (batch != 1 and memory is None, "--batch has no effect without --memory", "leave out --batch"),
+        (batch != 1 and memory is None, "{batch} has no effect without {memory}", "leave out {batch}"),
         (
             sequence and flops is memory is None,
-            "--sequence has no effect without --flops or --memory",
-            needed,
+            "{sequence} has no effect without {flops} or {memory}",
+            "add {flops} and {tokens}, or {memory}, or leave out {sequence}",
         ),
-        (sequence is not None and sequence < 1, "--sequence must be at least 1", "pass --sequence 2048"),
-        (tokens is not None and flops is None, "--tokens has no effect without --flops", no_flops),
-        (flops is not None and tokens is None, "--flops needs --tokens", no_tokens),
-        (flops and memory, "--flops cannot be combined with --memory", "leave out --flops or --memory"),
-        (law and compute is None, "--law has no effect without --compute", "add --compute 1e21"),
+        (sequence is not None and sequence < 1, "{sequence} must be at least 1", "pass a larger {sequence}"),
+        (
+            tokens is not None and flops is None,
+            "{tokens} has no effect without {flops}",
+            "add {flops}, or leave out {tokens}",
+        ),
+        (flops is not None and tokens is None, "{flops} needs {tokens}", "add {tokens}, e.g. 2e11"),
+        (flops and memory, "{flops} cannot be combined with {memory}", "leave out {flops} or {memory}"),
+        (law and compute is None, "{law} has no effect without {compute}", "add {compute}, e.g. 1e21"),
     ):
         if is_wrong:
-            raise SweepError(message, help=help_)
+            raise SweepError(message.format(**flags), help=help_.format(**flags))
     lengths = {"batch": batch, "tokens": usual_tokens(scope) if sequence is None else sequence}
-    spent = 0 if flops is None else _parse_whole(flops, "FLOPs", "--flops 1e22")
-    trained = 0 if tokens is None else _parse_whole(tokens, "tokens", "--tokens 2e11")
+    spent = 0 if flops is None else _parse_whole(flops, "FLOPs", option("flops", "1e22"))
+    trained = 0 if tokens is None else _parse_whole(tokens, "tokens", option("tokens", "2e11"))
     best = None
     if compute is not None:
-        best = find_optimum(_parse_whole(compute, "FLOPs", "--compute 1e21"), law or "chinchilla")
+        best = find_optimum(_parse_whole(compute, "FLOPs", option("compute", "1e21")), law or "chinchilla")
     plan = Plan([], lengths, spent, trained, best)
     return plan._replace(goals=_goals(plan, budgets))
 
@@ -145,7 +147,7 @@ def _goals(plan: Plan, budgets: Mapping[str, Any]) -> list[Goal]:
         if not 0 < target <= MAX_BUDGET:
             wrong, more, fewer = ("many", "tokens", "flops") if target else ("few", "flops", "tokens")
             message = f"{plan.flops:,} training FLOPs are too {wrong} for {plan.tokens:,} tokens"
-            raise SweepError(message, help=f"pass more --{more} or fewer --{fewer}")
+            raise SweepError(message, help=f"pass more {option(more)} or fewer {option(fewer)}")
         goals.append(Goal(TRAINING, target))
     if (memory := budgets["memory"]) is not None:
         most = size_of(memory, "bytes")
@@ -154,7 +156,7 @@ def _goals(plan: Plan, budgets: Mapping[str, Any]) -> list[Goal]:
         goals.append(Goal(plan.optimum.counts, plan.optimum.params))
     goals += [parse_goal(name, text) for name in BUDGETS if (text := budgets[name]) is not None]
     if not goals:
-        flags = [f"--{name.replace('_', '-')}" for name in (*BUDGETS, "flops", "memory", "compute")]
+        flags = [option(name) for name in (*BUDGETS, "flops", "memory", "compute")]
         raise SweepError("no budget is given", help=f"pass one of: {', '.join(flags)}")
     limits = ("bytes", MEMORY)  # next to another target they are only limits
     others = any(one.target is not None for one in goals if one.quantity not in limits)
@@ -191,7 +193,7 @@ def size_of(text: str | float, quantity: str = "params") -> int:
     if number is not None and 0 < number <= MAX_BUDGET:
         return number
     examples = "16GiB, 24e9 or ..80GiB" if quantity == "bytes" else "7e9, 1.3B, 350M or 6e9..7e9"
-    help_ = f"pass e.g. {option_of(quantity)} {examples}"
+    help_ = f"give {option_of(quantity)} a value such as {examples}"
     raise SweepError(f"{text} is {'too large' if number else 'not a size'}", help=help_)
 
 
@@ -209,22 +211,29 @@ def parse_goal(quantity: str, text: str | float) -> Goal:
         return Goal(quantity, target, None, target if quantity == "bytes" else None)
     least, most = (size_of(end, quantity) if end.strip() else None for end in (low, high))
     if (least is None and most is None) or (least is not None and most is not None and least > most):
-        help_ = f"pass {option_of(quantity)} 6e9..7e9, ..7e9 or 6e9.., the smaller number first"
+        help_ = (
+            f"give {option_of(quantity)} a range such as 6e9..7e9, ..7e9 or 6e9.., the smaller number first"
+        )
         raise SweepError(f"{text} is not a range", help=help_)
     return Goal(quantity, None, least, most)
 
 
 def option_of(quantity: str) -> str:
     """Return the option of a budget."""
-    return {MEMORY: "--memory", TRAINING: "--flops"}.get(quantity, f"--{quantity.replace('_', '-')}")
+    return option({MEMORY: "memory", TRAINING: "flops"}.get(quantity, quantity))
+
+
+def _ratio_help() -> str:
+    example = option("ratio", {"hidden_size/num_hidden_layers": "100..140"})
+    return f"write {option('ratio', {'a/b': 'low..high'})}, e.g. {example}"
 
 
 def _check_ratio(text: str, scope: Scope) -> None:
-    """Errors: :class:`SweepError` for a ratio of anything but config fields and quantities."""
+    """Raise :class:`SweepError` for a ratio of anything but config fields and quantities."""
     known = [*scope.spec.fields, *scope.spec.attribute_map, *scope.raw]
-    for name in sorted(names_in([expression(text, "--ratio")]) - {*known, *QUANTITIES, "bytes"}):
+    for name in sorted(names_in([expression(text, option("ratio"))]) - {*known, *QUANTITIES, "bytes"}):
         help_ = did_you_mean(name, known) or "write the names of config fields, e.g. hidden_size"
-        raise SweepError(f"--ratio {text}: {name} is not a config field", help=help_)
+        raise SweepError(f"{option('ratio')} {text}: {name} is not a config field", help=help_)
 
 
 def ratio_condition(text: str, given: Any, scope: Scope | None = None) -> str:
@@ -235,9 +244,9 @@ def ratio_condition(text: str, given: Any, scope: Scope | None = None) -> str:
     >>> ratio_condition("hidden_size/n_layer", "100..140")
     'n_layer > 0 and 100 * (n_layer) <= 1 * (hidden_size) and 1 * (hidden_size) <= 140 * (n_layer)'
     """
-    tree = expression(text, "--ratio").tree
+    tree = expression(text, option("ratio")).tree
     if not (isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div)):
-        raise SweepError(f"--ratio: {text} is not a ratio", help=_RATIO)
+        raise SweepError(f"{option('ratio')}: {text} is not a ratio", help=_ratio_help())
     if scope is not None:
         _check_ratio(text, scope)
     above, below = ast.unparse(tree.left), ast.unparse(tree.right)
@@ -246,16 +255,16 @@ def ratio_condition(text: str, given: Any, scope: Scope | None = None) -> str:
     try:
         least, most = (Fraction(end.strip()) if end.strip() else None for end in (low, high if dots else low))
     except (ValueError, ZeroDivisionError):
-        message = f"--ratio: {span} is not a number or a range of numbers"
-        raise SweepError(message, help=_RATIO) from None
+        message = f"{option('ratio')}: {span} is not a number or a range of numbers"
+        raise SweepError(message, help=_ratio_help()) from None
     if least is not None and most is not None and least > most:
         help_ = f"write the smaller number first: {high.strip()}..{low.strip()}"
-        raise SweepError(f"--ratio: {span} is not a range", help=help_)
+        raise SweepError(f"{option('ratio')}: {span} is not a range", help=help_)
     found = [f"{below} > 0"]
     if least is not None:
         found.append(f"{least.numerator} * ({below}) <= {least.denominator} * ({above})")
     if most is not None:
         found.append(f"{most.denominator} * ({above}) <= {most.numerator} * ({below})")
     if len(found) == 1:
-        raise SweepError(f"--ratio: {text}={given} has no range", help=_RATIO)
+        raise SweepError(f"{option('ratio')}: {text}={given} has no range", help=_ratio_help())
     return " and ".join(found)

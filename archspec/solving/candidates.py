@@ -12,7 +12,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides, idle_fields, owner
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, SweepError
+from archspec.errors import ArchspecError, SweepError, option
 from archspec.language.values import describe
 from archspec.models.model import load
 from archspec.solving.budgets import MAX_BUDGET, exact_size
@@ -57,14 +57,14 @@ class Request(NamedTuple):
         columns: Mapping[str, str] | None = None,
         where: Mapping[str, str] | None = None,
     ) -> Subject:
-        """The grid of configs with fields at the values of axes."""
+        """Return the grid of configs with fields at the values of axes."""
         options = self.ties, columns, where, self.dtype, self.lengths, self.library
         found = Subject(self.config, axes, self.architecture, *options)
         found.costs = found.costs._replace(needs_cache=False)  # memory is also that of encoders
         return found
 
     def size(self, quantity: str) -> Callable[[Mapping[str, int]], int | None]:
-        """A function from values of fields to a quantity, None for an invalid config."""
+        """Return a function from field values to a quantity; the quantity is None for an invalid config."""
         subject = self.subject(axes_of({name: [value] for name, value in self.fixed_values.items()}))
 
         def size(values: Mapping[str, int]) -> int | None:
@@ -94,17 +94,17 @@ def grid_of(
     multiple: Mapping[str, int],
     usual_steps: Mapping[str, int],
 ) -> Grid:
-    """The grid over free fields in steps of ``multiple``; ``given`` are values of these and other fields.
+    """Return the grid over free fields in steps of ``multiple``; ``given`` are values of any field.
 
     A field without values and without a multiple takes its usual step.
 
     Errors: :class:`SweepError` for a field that is listed twice or has no values.
     """
     if twice := next((name for name in free if list(free).count(name) > 1), None):
-        raise SweepError(f"--free: {twice} is listed twice", help="list each field once")
+        raise SweepError(f"{option('free')}: {twice} is listed twice", help="list each field once")
     if other := next((name for name in multiple if name not in free), None):
-        help_ = f"add {other} to --free, or choose from: {', '.join(free)}"
-        raise SweepError(f"--multiple: {other} is not in --free", help=help_)
+        help_ = f"add {other} to {option('free')}, or choose from: {', '.join(free)}"
+        raise SweepError(f"{option('multiple')}: {other} is not in {option('free')}", help=help_)
     rising = {one.name: _sort_values(one) for one in given}
     fixed = {one.name: one.values[0] for one in given if len(one.values) == 1}
     request = request._replace(config=read_config(request.config, fixed))
@@ -114,8 +114,8 @@ def grid_of(
         one = rising.get(name)
         step = multiple.get(name, 1 if one else usual_steps.get(name, 1))
         if type(step) is not int or not 0 < step <= MAX_VALUE:
-            message = f"--multiple {name}: {describe_value(step)} is not a positive 64-bit integer"
-            raise SweepError(message, help=f"pass e.g. --multiple {name}=128")
+            message = f"{option('multiple')} {name}: {describe_value(step)} is not a positive 64-bit integer"
+            raise SweepError(message, help=f"pass e.g. {option('multiple', {name: 128})}")
         own = _config_value(request, name)
         if one is None or one.numeric or step > 1:
             axes[name] = values = _values(name, one, own, step)
@@ -126,13 +126,18 @@ def grid_of(
     return Grid(listed, usual)
 
 
+def free_help() -> str:
+    """Return the help line of an error that fields named by the user would solve."""
+    return f"pass the fields to vary, e.g. {option('free', 'hidden_size,num_hidden_layers')}"
+
+
 def _sort_values(one: Axis) -> Axis:
     falls = isinstance(one.values, range) and one.values.step < 0
     return one._replace(values=one.values[::-1]) if falls else one
 
 
 def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]:
-    """The multiples of a step among the given values, else near the config's own value."""
+    """Return the multiples of a step among the given values, else near the config's own value."""
     values: Sequence[int]
     if given is not None and isinstance(span := given.values, range):
         values = _multiples(span[max(0, -((span.start - 1) // span.step)) :], step)  # of the positive ones
@@ -143,12 +148,11 @@ def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]
     else:
         message = f"{name} is {describe(own)} in the config, so its range is unknown"
         example = "true,false" if isinstance(own, bool) else "first:last"
-        raise SweepError(message, help=f"pass its values: --set {name}={example}")
+        raise SweepError(message, help=f"pass its values: {option('set', {name: example})}")
     if not len(values):
         message = f"{name} has no value that is a multiple of {step}"
-        raise SweepError(
-            message, help=f"choose a smaller multiple, or widen the range with --set {name}=FIRST:LAST"
-        )
+        wider = option("set", {name: "FIRST:LAST"})
+        raise SweepError(message, help=f"choose a smaller multiple, or widen the range with {wider}")
     return values
 
 
@@ -171,9 +175,9 @@ def _config_value(request: Request, name: str) -> Any:
     spec = request.library.load(chosen.model_type)
     check_overrides(spec, {name: 1}, chosen.config)
     if idle := idle_fields(spec, [name], chosen.config):
-        help_ = "list only fields that affect the counts in --free"
-        raise SweepError(f"{idle[name]}, so it cannot be in --free", help=help_)
+        help_ = f"list only fields that affect the counts in {option('free')}"
+        raise SweepError(f"{idle[name]}, so it cannot be in {option('free')}", help=help_)
     scope, leaf = owner(request.scope, name)
     if not scope.has(leaf):  # a field of every config, such as dtype
-        raise SweepError(f"--free: {name} is not a size", help=f"leave out {name}")
+        raise SweepError(f"{option('free')}: {name} is not a size", help=f"leave out {name}")
     return scope.get(leaf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from archspec.errors import Problem
+from archspec.errors import Problem, option
 from archspec.solving.budgets import TRAINING, Goal, Plan, option_of
 from archspec.solving.search import Found, Searched
 from archspec.sweeping.axes import Axis
@@ -66,7 +66,10 @@ class Diagnosis(NamedTuple):
             )
             for one in self._without_each(bounds)
         ]
-        help_ = "leave them out one at a time, or change ranges and steps of fields with --set and --multiple"
+        help_ = (
+            "leave them out one at a time"
+            f", or change ranges and steps of fields with {option('set')} and {option('multiple')}"
+        )
         return found or [Problem("the constraints contradict each other", help=help_)]
 
     def too_far(self, nearest: Found, within: float) -> list[Problem]:
@@ -98,12 +101,10 @@ class Diagnosis(NamedTuple):
             at_end = [one.name for one in varied if best.values[one.name] == one.bounds[bound]]
             if is_on_side and at_end:
                 values = ", ".join(f"{name} = {best.values[name]:,}" for name in at_end)
-                ends.append(f"allow {more} values with --set: {values} ({end} in this search)")
-        return (
-            found
-            or ends
-            or ["to get closer, choose smaller steps with --multiple, or other fields with --free"]
-        )
+                ends.append(f"allow {more} values with {option('set')}: {values} ({end} in this search)")
+        multiple, free = option("multiple"), option("free")
+        closer = f"to get closer, choose smaller steps with {multiple}, or other fields with {free}"
+        return found or ends or [closer]
 
 
 def _deviation(found: Found) -> str:

@@ -11,7 +11,7 @@ import os
 from functools import cache
 from typing import Any, NamedTuple
 
-from archspec.errors import ArchspecError, did_you_mean
+from archspec.errors import ArchspecError, did_you_mean, option
 from archspec.specs.files import folder
 
 MAX_COMPUTE = 1e40
@@ -38,7 +38,9 @@ def find_optimum(compute: float, law: str) -> Optimum:
     (67000000000, 1433000000000)
     """
     if not 0 < compute < MAX_COMPUTE:
-        raise ArchspecError(f"{compute:g} FLOPs is not a compute budget", help="pass --compute 1e21")
+        raise ArchspecError(
+            f"{compute:g} FLOPs is not a compute budget", help=f"pass {option('compute', '1e21')}"
+        )
     if (found := laws().get(law)) is None:
         help_ = did_you_mean(law, laws()) or f"choose {', '.join(laws())}"
         raise ArchspecError(f"unknown scaling law {law!r}", help=help_)
@@ -52,7 +54,7 @@ def find_optimum(compute: float, law: str) -> Optimum:
     tokens = compute / 6 / params
     if min(params, tokens) < 1:
         message = f"{compute:g} FLOPs is too small: {law} predicts less than one parameter or token"
-        raise ArchspecError(message, help="pass a larger compute budget, e.g. --compute 1e21")
+        raise ArchspecError(message, help=f"pass a larger compute budget, e.g. {option('compute', '1e21')}")
     return Optimum(law, found["source"], found["counts"], compute, round(params), round(tokens))
 
 

@@ -19,12 +19,11 @@ from archspec.configs.scope import Scope
 from archspec.errors import SweepError
 from archspec.render.notation import roles
 from archspec.solving.budgets import Goal
-from archspec.solving.candidates import Request
+from archspec.solving.candidates import Request, free_help
 from archspec.solving.shape import Part, linked_widths, parts_of, usual_step
 
 _HEAD_WIDTH = 32  # head widths are multiples of this if the number of heads is given
 _POWERS = (128, 64, 32, 16, 8, 4, 2)
-_NAME = "pass the fields to vary: --free FIELD,..."
 # The range of each field, relative to the scaled config.
 WIDTHS, DEPTHS, FEED_FORWARDS = (0.62, 1.6), (0.4, 2.5), (0.5, 2.2)
 FEW = 4  # fewer key-value heads keep their number in larger configs
@@ -46,7 +45,7 @@ class Planned(NamedTuple):
 
 
 def plan_around(request: Request, goal: Goal, experts: bool) -> Planned:
-    """The grid for a goal if the user names no fields; with ``experts`` their number is chosen, too.
+    """Return the grid for a goal if the user names no fields; with ``experts`` their number is chosen, too.
 
     Errors: :class:`SweepError` for a config without a width and a depth that determine its size.
     """
@@ -54,14 +53,14 @@ def plan_around(request: Request, goal: Goal, experts: bool) -> Planned:
     parts = [part for part in parts_of(scope) if part.depths]
     weights = [_weight(part, request, goal) for part in parts]
     if not any(weights):
-        raise SweepError("the config has no width and depth that determine its size", help=_NAME)
+        raise SweepError("the config has no width and depth that determine its size", help=free_help())
     part = parts[weights.index(max(weights))]
     config, stays, notes = _without_layer_lists(request.config, part)
     planner = _Planner(
         part, request._replace(config=config), goal, linked_widths(scope, part), stays, experts
     )
     if not (planner.width or planner.depth or planner.free_inner):
-        raise SweepError("no width, depth or feed-forward width is left to vary", help=_NAME)
+        raise SweepError("no width, depth or feed-forward width is left to vary", help=free_help())
     return planner.plan(notes)
 
 
@@ -76,7 +75,7 @@ def _weight(part: Part, request: Request, goal: Goal) -> int:
 
 
 def _without_layer_lists(config: RawConfig, part: Part) -> tuple[RawConfig, list[str], list[str]]:
-    """The config without per-layer lists that are redundant; fields that stay for other lists; notes."""
+    """Return the config without redundant per-layer lists, the fields that other lists need, and notes."""
     scope, depth = part.scope, part.config_value(part.depths[0])
     lists = [name for name, value in scope.raw.items() if isinstance(value, list) and len(value) == depth > 1]
     rest = {name: value for name, value in scope.raw.items() if name not in lists}
@@ -125,7 +124,7 @@ class _Planner:
         return next((name for name in names if name not in self.given), "")
 
     def plan(self, notes: Sequence[str]) -> Planned:
-        """The grid around the config at its own proportions that reaches the target."""
+        """Return the grid around the config at its own proportions that reaches the target."""
         size = self.request.size(self.goal.quantity)
         doubled = {name: size({name: 2 * self.part.config_value(name)}) or 0 for name in self.free_inner}
         self.inner = max(doubled, key=lambda name: doubled[name], default="")
@@ -179,7 +178,7 @@ class _Planner:
         return next((step for step in fitting if 4 * step <= own), usual_step(own, _POWERS))
 
     def ties(self) -> dict[str, str]:
-        """The fields that follow the width, the depth or the heads, in the order in which they do."""
+        """Return the fields that follow the width, the depth or the heads, in the order in which they do."""
         part, found = self.part, dict[str, str]()
         if self.width or part.width in self.fixed:
             for name in part.heads:
@@ -209,7 +208,7 @@ class _Planner:
         return {name: text for name, text in found.items() if name not in chosen}
 
     def _fitting_heads(self, heads: str) -> int:
-        """The number of heads that divides a given width, nearest to the config's proportion; 0 if none."""
+        """Return the number of heads that divides a width, nearest to the config's proportion; 0 if none."""
         width, part = self.fixed.get(self.part.width), self.part
         if not isinstance(width, int) or width < 1 or width > LARGEST:
             return 0
@@ -222,7 +221,7 @@ class _Planner:
         return min(even or fitting, key=lambda number: abs(math.log(number / wanted)), default=0)
 
     def _of_width(self, name: str, whole: int, even: int) -> str:
-        """A field in proportion to the width: a multiple of ``whole``, and of ``even`` if it is rounded."""
+        """Return a field in proportion to the width: a multiple of ``whole``; if rounded, of ``even``."""
         own, width = self.part.config_value(name), self.part.config_value(self.part.width)
         if width % own == 0 and self.width_step % (width // own * whole) == 0:
             return f"{self.part.width} // {width // own}"
@@ -238,7 +237,7 @@ class _Planner:
         return (self.part.config_value(self.depth), self.period) if self.depth else (16, 1)
 
     def scale(self, turn: int) -> dict[str, int]:
-        """The config at its own proportions, larger with each turn."""
+        """Yield the config in its own proportions, larger with each step."""
         part, found = self.part, dict[str, int]()
         own, step = self.scaling_field
         share = turn * step / own
@@ -265,7 +264,7 @@ class _Planner:
         return lcm(*(value for value in values if type(value) is int and value > 0 and own % value == 0))
 
     def values(self, scaled: Mapping[str, int]) -> dict[str, Sequence[int]]:
-        """The values around those of the scaled config."""
+        """Return the values around those of the scaled config."""
         found = dict[str, Sequence[int]]()
         if self.width:
             found[self.width] = _values_around(scaled[self.width], self.width_step, WIDTHS)
@@ -293,6 +292,6 @@ def _values_around(value: int, step: int, shares: tuple[float, float]) -> list[i
 
 
 def _in_proportion(name: str, other: str, part: Part, step: int) -> str:
-    """A field in the config's proportion to another, rounded up to whole steps."""
+    """Return a field in the config's proportion to another, rounded up to whole steps."""
     own, base = part.config_value(name), part.config_value(other)
     return other if own == base else f"-(-{other} * {own} // {base * step}) * {step}"

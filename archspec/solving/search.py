@@ -15,7 +15,7 @@ from math import inf, prod
 from operator import lt
 from typing import Any, NamedTuple, NoReturn
 
-from archspec.errors import ArchspecError, SweepError
+from archspec.errors import ArchspecError, SweepError, option
 from archspec.solving.budgets import Goal
 from archspec.solving.regions import Compiled, Regions
 from archspec.solving.shape import Shape
@@ -104,7 +104,8 @@ class _Search:
 
     def _refuse(self, message: str) -> NoReturn:
         sizes = " x ".join(f"{axis.name}: {len(axis.values):,}" for axis in self.axes)
-        help_ = "narrow it with --multiple FIELD=128, --set FIELD=FIRST:LAST, or fewer fields in --free"
+        multiple, values = option("multiple", {"FIELD": 128}), option("set", {"FIELD": "FIRST:LAST"})
+        help_ = f"narrow it with {multiple}, {values}, or fewer fields in {option('free')}"
         raise SweepError(f"{message} ({sizes})", help=help_)
 
     def run(self) -> Searched:

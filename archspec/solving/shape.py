@@ -27,17 +27,17 @@ class Part(NamedTuple):
     feed_forward: tuple[str, ...]
 
     def config_value(self, path: str) -> int:
-        """The config's value of a field."""
+        """Return the config's value of a field."""
         return int(self.scope.get(path.removeprefix(self.prefix)))
 
     def canonical(self, path: str) -> str:
-        """A field's path under the name that its spec uses."""
+        """Return a field's path under the name that its spec uses."""
         if not path.startswith(self.prefix):
             return path
         return self.prefix + self.scope.canonical(path.removeprefix(self.prefix))
 
     def fields(self, role: str) -> list[str]:
-        """The fields with a role, by dotted path."""
+        """Return the fields with a role, by dotted path."""
         return [self.prefix + name for name in sizes(self.scope, role)]
 
     @property
@@ -52,7 +52,7 @@ class Part(NamedTuple):
         return [(one if one in self.heads else self.heads[0], name) for one, name in named if self.heads]
 
     def ratios(self) -> Iterator[tuple[str, str]]:
-        """The pairs of fields whose quotients are the proportions."""
+        """Yield the pairs of fields whose quotients are the proportions."""
         if self.depths:
             yield self.width, self.depths[0]
         yield from ((depth, self.depths[0]) for depth in self.depths[1:])
@@ -62,7 +62,7 @@ class Part(NamedTuple):
 
 
 def sizes(scope: Scope, role: str) -> list[str]:
-    """The fields of a config with a role and their own positive value, the usual name's field first."""
+    """Return the fields with a role and a positive value in a config, the usual name's field first."""
     listed = [name for name, its in roles().items() if its == role]
     usual = scope.canonical(listed[0])
     names = dict.fromkeys([usual, *listed] if roles().get(usual, role) == role else listed)
@@ -83,7 +83,7 @@ def _has_own_size(scope: Scope, name: str) -> bool:
 
 
 def part_of(scope: Scope, prefix: str = "") -> Part | None:
-    """The shape of one config, None for a config without a width.
+    """Return the shape of one config, None for a config without a width.
 
     >>> import archspec
     >>> found = part_of(archspec.load("GPT2LMHeadModel").scope)
@@ -101,13 +101,13 @@ def part_of(scope: Scope, prefix: str = "") -> Part | None:
 
 
 def parts_of(scope: Scope) -> list[Part]:
-    """The shapes of a config and of its sub-configs."""
+    """Return the shapes of a config and of its sub-configs."""
     found = (part_of(inner, prefix) for inner, prefix in _scopes(scope, ""))
     return [one for one in found if one is not None]
 
 
 def linked_widths(scope: Scope, part: Part) -> list[str]:
-    """The fields of other parts that must equal a part's width.
+    """Return the fields of other parts that must equal a part's width.
 
     >>> import archspec
     >>> scope = archspec.load("Glm4vForConditionalGeneration").scope
@@ -159,18 +159,18 @@ class Shape(NamedTuple):
     round: dict[str, Round]
 
     def distance(self, codes: Mapping[str, int]) -> float:
-        """The sum of the absolute logarithms of how much proportions differ from the config's."""
+        """Return the sum of the absolute logarithms of how much proportions differ from the config's."""
         ends = self.fixed | {name: max(code, 0.5) for name, code in codes.items()}
         total = sum(abs(math.log(ends[above] / ends[below] / own)) for above, below, own in self.proportions)
         return total + sum(abs(math.log(ends[name] / usual)) for name, usual in self.usual.items())
 
     def strain(self, codes: Mapping[str, int]) -> float:
-        """The distance plus the costs of numbers that are not round."""
+        """Return the distance plus the costs of numbers that are not round."""
         rough = ((cost, full / math.gcd(codes[name], full)) for name, (full, cost) in self.round.items())
         return self.distance(codes) + sum(cost * math.log2(missing) for cost, missing in rough)
 
     def without_field(self, name: str) -> Shape:
-        """The shape without the comparisons that a field is part of."""
+        """Return the shape without the comparisons that a field is part of."""
         proportions = tuple(one for one in self.proportions if name not in one[:2])
         usual = {other: value for other, value in self.usual.items() if other != name}
         round_ = {other: kind for other, kind in self.round.items() if other != name}
@@ -185,7 +185,7 @@ class Shape(NamedTuple):
 def shape_of(
     parts: Sequence[Part], axes: Sequence[Axis], usual: Mapping[str, int], tied: Collection[str]
 ) -> Shape:
-    """The shape that configs of a grid are compared by; fields that are tied to others are left out."""
+    """Return the shape by which configs of a grid are compared, without fields that are tied to others."""
     varied = {axis.name for axis in axes if axis.numeric and len(axis.values) > 1}
     given = {axis.name: axis.values[0] for axis in axes if axis.numeric and len(axis.values) == 1}
     found, fixed, round_ = list[tuple[str, str, float]](), dict[str, int](), dict[str, Round]()
@@ -209,12 +209,12 @@ def shape_of(
 
 
 def usual_step(own: int, steps: Iterable[int]) -> int:
-    """The first of some steps that a number is a multiple of, else 1."""
+    """Return the first of some steps that a number is a multiple of, else 1."""
     return next((step for step in steps if own % step == 0), 1)
 
 
 def usual_steps(parts: Sequence[Part]) -> dict[str, int]:
-    """The steps in which widths are usually chosen: the largest power of two that the config's value has."""
+    """Return the usual steps of widths: the largest power of two that divides the config's value."""
     found = dict[str, int]()
     for part in parts:
         found[part.width] = usual_step(part.config_value(part.width), (128, 64))

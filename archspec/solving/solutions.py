@@ -21,8 +21,8 @@ from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number
 
 _COSTS = {
-    "training_flops": "training FLOPs on --tokens tokens",
-    "memory_bytes": "bytes of weights and KV cache of --memory",
+    "training_flops": "training FLOPs on all training tokens",
+    "memory_bytes": "bytes of weights and KV cache",
     "params": "parameters, if the law counts all of them",
     "non_embedding_params": "non-embedding parameters, if the law counts these",
     "tokens": "compute-optimal training tokens by the law",
@@ -32,7 +32,7 @@ _COSTS = {
 class LawFacts(Record):
     """the prediction of a scaling law"""
 
-    law: str = fact("the value of --law")
+    law: str = fact("the name of the scaling law")
     source: str = fact("the paper")
     counts: str = fact("the quantity of its parameters", choices=("params", "non_embedding_params"))
     compute: float = fact("training FLOPs")
@@ -49,7 +49,7 @@ class Solution(Report):
     params: int = fact(QUANTITIES["params"].help)
     active_params: int = fact(QUANTITIES["active_params"].help)
     non_embedding_params: int = fact(QUANTITIES["non_embedding_params"].help)
-    bytes: int = fact("bytes of the parameters in --dtype (default: the config's dtype)")
+    bytes: int = fact("bytes of the parameters in the requested dtype, else in the config's")
     miss: Fraction = fact(
         "the largest relative error over the targets", kind="float", json=lambda self: float(self.miss)
     )
@@ -59,7 +59,7 @@ class Solution(Report):
         keys=_COSTS,
         json=lambda self: {"memory_bytes" if k == "memory" else k: cost for k, cost in self.costs.items()},
     )
-    path: str | None = fact("the config.json written by --out or `save`, or null")
+    path: str | None = fact("the path of the written config.json; null if it was not written")
 
     @property
     def miss_text(self) -> str:
@@ -80,7 +80,9 @@ class Solution(Report):
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError as error:
-            raise SweepError(f"{folder}: {error.strerror or error}", help="choose another --out") from None
+            raise SweepError(
+                f"{folder}: {error.strerror or error}", help="choose another directory"
+            ) from None
         path = os.path.join(folder, "config.json")
         with whole_file(path, overwrite) as partial, open(partial, "w", encoding="utf-8") as file:
             json.dump(self.config, file, indent=2, ensure_ascii=False)
@@ -96,7 +98,7 @@ class Solutions(Report, list[Solution]):
     """
 
     law: Optimum | None = fact(
-        "the prediction of a scaling law; null without --compute", kind="LawFacts | None"
+        "the prediction of a scaling law; null without a compute budget", kind="LawFacts | None"
     )
     ranking: str = fact("how solutions are ranked, or empty")
     solutions: list[Solution] = fact("the configs, the best first", list, least=1)

@@ -14,7 +14,7 @@ from archspec.costs.builder import cost_facts
 from archspec.costs.excess import notes_of
 from archspec.costs.forward import check_supported
 from archspec.costs.records import Call
-from archspec.errors import Problem, SweepError
+from archspec.errors import Problem, SweepError, option
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.stated import assumed_note, check_unquantized
 from archspec.models.model import Model, Source, load
@@ -102,7 +102,7 @@ def solve(  # noqa: PLR0913 - the options of the verb
     request = request._replace(lengths=plan.lengths)
     _check_budgets(request, plan)
     if not 1 <= top <= 1_000:
-        raise SweepError(f"--top must be from 1 to 1,000, not {top}", help="pass --top 10")
+        raise SweepError(f"{option('top')} must be from 1 to 1,000, not {top}", help="pass 1 to 1,000")
     limit = _parse_percent("within", within, None if names else ASTRAY)
     prefers_nearest = bool(names) and (bool(ratio) or len(names) == 1)
     near = _parse_percent("tolerance", tolerance, None if prefers_nearest else TOLERANCE) or Fraction(0)
@@ -114,7 +114,7 @@ def solve(  # noqa: PLR0913 - the options of the verb
 
 
 def _check_budgets(request: Request, plan: Plan) -> None:
-    """Errors: :class:`ArchspecError` for budgets of costs or bytes that a config does not have."""
+    """Raise :class:`ArchspecError` for budgets of costs or bytes that a config does not have."""
     if request.dtype is None and plan.has("bytes", MEMORY):
         check_unquantized(request.config, "solve")
     if not plan.has(TRAINING, MEMORY):
@@ -122,8 +122,9 @@ def _check_budgets(request: Request, plan: Plan) -> None:
     scope, architecture = request.scope, request.chosen_architecture
     check_supported(scope, architecture)
     if cost_facts(scope, architecture, Call(**request.lengths)).encodes:
-        message = f"--memory and --flops are not supported for encoder-decoders such as {architecture}"
-        raise SweepError(message, help="pass --params or --bytes")
+        names = f"{option('memory')} and {option('flops')}"
+        message = f"{names} are not supported for encoder-decoders such as {architecture}"
+        raise SweepError(message, help=f"pass {option('params')} or {option('bytes')}")
 
 
 def _parse_percent(name: str, given: float | None, default: Fraction | None) -> Fraction | None:

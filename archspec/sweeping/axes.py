@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from archspec.arguments import describe_value
 from archspec.configs.overrides import parse_override, split_at_commas, split_settings
-from archspec.errors import UNICODE_HELP, Place, Source, SweepError
+from archspec.errors import UNICODE_HELP, Place, Source, SweepError, option
 
 Columns = str | Sequence[str] | Mapping[str, str]
 MAX_POINTS = 10**12
@@ -52,7 +52,7 @@ def parse_axis(text: str) -> Axis:
     (range(256, 1025, 256), (64, 128, 256, 512, 7))
     """
     path, _, rest = text.partition("=")
-    start = Place(Source("--set", text), 1, 1)
+    start = Place(Source(option("set"), text), 1, 1)
     if not rest.strip():
         raise SweepError(f"{text!r} has no values", start, help=_HELP)
     name = parse_override(f"{path}=0")[0]
@@ -139,7 +139,8 @@ def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) ->
     names = [one.name for one in axes]
     for name in names:
         if names.count(name) > 1:
-            raise SweepError(f"{name} is set twice", help=f"pass all its values in one --set {name}=a,b,c")
+            help_ = f"pass all its values at once: {option('set', {name: 'a,b,c'})}"
+            raise SweepError(f"{name} is set twice", help=help_)
     sizes = [len(one.values) for one in axes]
     if prod(sizes) > most:
         shown = " x ".join(f"{size:,}" for size in sizes)
@@ -165,9 +166,8 @@ def named_columns(columns: Columns) -> dict[str, str]:
         pairs = [(name, name) for name in columns]
     found, names = dict(pairs), [name for name, _ in pairs]
     if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise SweepError(f"--columns: {twice} is given twice", help="name each column once")
+        raise SweepError(f"{option('columns')}: {twice} is given twice", help="name each column once")
     if not found or not all(found):
-        raise SweepError(
-            "--columns has an empty name", help="pass --columns a,b,c=a+b, e.g. --columns params"
-        )
+        help_ = f"name every column, e.g. {option('columns', 'params,bytes')}"
+        raise SweepError(f"{option('columns')} has an empty name", help=help_)
     return found

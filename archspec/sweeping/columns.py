@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from archspec.configs.scope import Scope
-from archspec.errors import Place, Source, SweepError, did_you_mean
+from archspec.errors import Place, Source, SweepError, did_you_mean, option
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names, parse
 from archspec.language.yaml_reader import Scalar
@@ -71,8 +71,8 @@ def order_ties(ties: Mapping[str, Expression], scope: Scope) -> dict[str, Expres
         reads = {one: {*_fields_read(ties[name], scope)} & left.keys() - {one} for one, name in left.items()}
         ready = next((one for one, others in reads.items() if not others), None)
         if ready is None:
-            message = f"--tie: {' and '.join(left.values())} depend on each other"
-            raise SweepError(message, help="remove one of these --tie options")
+            message = f"{option('tie')}: {' and '.join(left.values())} depend on each other"
+            raise SweepError(message, help="remove one of these ties")
         name = left.pop(ready)
         ordered[name] = ties[name]
     return ordered

@@ -1,4 +1,4 @@
-"""The costs of a call as columns: exact at a point, and symbolic over a region."""
+"""The costs of a forward pass as columns: exact at a point, and symbolic over a region."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BYTES = {"bytes", "cache_bytes"}  # the columns that depend on the dtype
 
 
 class CallCosts(NamedTuple):
-    """The cost columns ``names`` that are asked for, and the ``lengths`` of the call that were given.
+    """The cost columns ``names`` that are asked for, and the ``lengths`` of the forward pass that were given.
 
     Other lengths are resolved for each config, by the rule of :meth:`archspec.Model.forward`. With
     ``needs_cache`` a class without a KV cache has no cache columns; otherwise they are 0.
@@ -39,7 +39,7 @@ class CallCosts(NamedTuple):
     needs_cache: bool = True
 
     def call(self, scope: Scope, architecture: str) -> Forward:
-        """Return the call of one config. Errors: :class:`ArchspecError` for columns that it does not have."""
+        """Return the forward pass of a config. Errors: :class:`ArchspecError` for columns that it lacks."""
         try:
             call = forward_of(scope, architecture, **self.lengths)
         except ArchspecError as error:
@@ -76,7 +76,7 @@ class CallCosts(NamedTuple):
         return {**found, TOKENS: call.call.tokens}
 
     def lengths_note(self, tokens: set[Any]) -> str:
-        """Return a note on the lengths of the calls; ``tokens`` are the closed forms in all regions."""
+        """Return a note on the lengths of forward passes; ``tokens`` are the closed forms in all regions."""
         given = {"batch": 1, **self.lengths}
         if len(tokens) == 1 and type(only := next(iter(tokens))) is int:
             given[TOKENS] = only
@@ -104,7 +104,7 @@ def names_in(wanted: Iterable[Expression]) -> frozenset[str]:
 
 
 def check_used(names: frozenset[str], dtype: str | None, lengths: Mapping[str, int]) -> None:
-    """Errors: :class:`SweepError` for a dtype or a length of a call that no column depends on."""
+    """Raise :class:`SweepError` for a dtype or a length that no column depends on."""
     idle = ["dtype"] if dtype is not None and not BYTES & names else []
     idle += [] if {*COST_COLUMNS} & names else lengths
     if idle:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
-from archspec.errors import SweepError
+from archspec.errors import SweepError, option
 from archspec.extras import import_optional
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
-MANY = 10**8  # points that a sweep evaluates without --yes: every format writes them in minutes
+MANY = 10**8  # points that a sweep evaluates without `yes`: every format writes them in minutes
 _CELL = 8  # bytes of a number
 _FORMULA = re.compile(r"[\x00-\x20\s\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")  # the start of a spreadsheet formula
 Batches = Iterable[Any]  # of Arrow records
@@ -29,9 +29,9 @@ def check_size(points: int, yes: bool = False, path: str | None = None, columns:
     >>> check_size(10**10)
     Traceback (most recent call last):
     archspec.errors.SweepError: the grid has 10,000,000,000 configs
-    help: use larger steps, or pass --yes
+    help: use larger steps, or pass yes=True
     """
-    help_, size = "use larger steps, or pass --yes", points * columns * _CELL
+    help_, size = f"use larger steps, or pass {option('yes', True)}", points * columns * _CELL
     if points > MANY and not yes:
         raise SweepError(f"the grid has {points:,} configs", help=help_)
     folder = os.path.dirname(os.path.abspath(path)) if path is not None and not yes else ""
@@ -40,9 +40,9 @@ def check_size(points: int, yes: bool = False, path: str | None = None, columns:
 
 
 def refuse_existing(path: str, overwrite: bool) -> None:
-    """Errors: :class:`SweepError` if a file would be overwritten without ``overwrite``."""
+    """Raise :class:`SweepError` if a file would be overwritten without ``overwrite``."""
     if not overwrite and os.path.lexists(path) and not os.path.isdir(path):  # the system refuses a directory
-        help_ = "choose another path, or add --overwrite"
+        help_ = f"choose another path, or add {option('overwrite', True)}"
         raise SweepError(f"{path} already exists", help=help_)
 
 

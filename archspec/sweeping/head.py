@@ -35,7 +35,7 @@ class Head(NamedTuple):
 
 
 def notes_of(engine: Engine) -> Iterator[str]:
-    """Yield notes on fields without effect, an assumed dtype, the lengths of calls, and FLOPs in excess."""
+    """Yield notes on fields without effect, an assumed dtype, sequence lengths, and excess FLOPs."""
     subject = engine.subject
     fields = [*(axis.name for axis in subject.axes), *subject.ties]
     config = subject.make_config(subject.with_ties(subject.values([0] * len(subject.axes))))

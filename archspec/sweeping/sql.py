@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from archspec.errors import SweepError
+from archspec.errors import SweepError, option
 from archspec.sweeping.boxes import boxes
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.evaluator import MAX_INT
@@ -60,9 +60,8 @@ def _regions_with_rows(sweep: Asked) -> list[Region]:
             raise SweepError(message, help="sweep fewer values")
     if not found:
         list(sweep.batches())  # raises the reason if all points are refused
-        raise SweepError(
-            "--where excludes every config of the grid", help="relax --where, or sweep other values"
-        )
+        message = f"{option('where')} excludes every config of the grid"
+        raise SweepError(message, help=f"relax {option('where')}, or sweep other values")
     return list(found.values())
 
 

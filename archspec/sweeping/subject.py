@@ -17,7 +17,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, ConfigError, SweepError
+from archspec.errors import ArchspecError, ConfigError, SweepError, option
 from archspec.formats.dtypes import dtype_bytes, dtype_of, known_bytes
 from archspec.language.evaluator import MAX_WORK
 from archspec.language.values import value_of
@@ -34,9 +34,9 @@ from archspec.tables.quantities import COST_COLUMNS
 from archspec.tree.runnable import run_problems
 from archspec.tree.tensors import quantities_of
 
-_NOT_SWEPT = {
-    **dict.fromkeys(("model_type", "architectures"), "run one sweep for each --architecture"),
-    **dict.fromkeys(("dtype", "torch_dtype"), "run one sweep for each --dtype"),
+_NOT_SWEPT = {  # the option that replaces the field
+    **dict.fromkeys(("model_type", "architectures"), "architecture"),
+    **dict.fromkeys(("dtype", "torch_dtype"), "dtype"),
 }
 CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # numbers with expressions do not get through
 
@@ -45,7 +45,7 @@ class Region(NamedTuple):
     """The points that meet the conditions: a closed form or value of each column, or a refusal.
 
     ``keep`` is False if `where` excludes them; the values then show the types of columns. ``point`` is the
-    point at which the region was found, ``tokens`` the length of the call.
+    point at which the region was found, ``tokens`` the length of the forward pass.
     """
 
     conditions: tuple[Condition, ...]
@@ -67,8 +67,8 @@ class Subject:
     """A config with fields that vary.
 
     ``ties`` are fields that follow others, and ``columns`` expressions over fields, quantities and the costs
-    of a call of ``lengths``; ``where`` are the conditions that a point has to meet. With ``runs`` a point is
-    also refused if transformers builds it but cannot run it.
+    of a forward pass of ``lengths``; ``where`` are the conditions that a point has to meet. With ``runs`` a
+    point is also refused if transformers builds it but cannot run it.
     """
 
     runs = False
@@ -88,19 +88,23 @@ class Subject:
         self.axes = tuple(axes)
         self.space = Space([axis.bounds for axis in axes])
         columns, ties = columns or {"params": "params"}, ties or {}
-        self.ties = {name: expression(text, f"--tie {name}") for name, text in ties.items()}
-        self.columns = {name: expression(text, "--columns") for name, text in columns.items()}
+        self.ties = {name: expression(text, f"{option('tie')} {name}") for name, text in ties.items()}
+        self.columns = {name: expression(text, option("columns")) for name, text in columns.items()}
         named = {where: where} if isinstance(where, str) else where or {}
-        self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
+        self.where = [
+            expression(text, option("where") if name == text else name) for name, text in named.items()
+        ]
         self.dtype = dtype
         self.names = names_in([*self.columns.values(), *self.where])
         self.costs = CallCosts(self.names & {*COST_COLUMNS, TOKENS}, dict(lengths or {}))
         self.element = dtype_bytes(dtype) if dtype is not None else None
         for name in (axis.name for axis in self.axes):
             if name in self.ties:
-                raise SweepError(f"{name} is in --set and in --tie", help="leave out one of the two")
+                message = f"{name} is in {option('set')} and in {option('tie')}"
+                raise SweepError(message, help="leave out one of the two")
             if name in _NOT_SWEPT:
-                raise SweepError(f"{name} cannot be swept", help=_NOT_SWEPT[name])
+                help_ = f"run one sweep for each {option(_NOT_SWEPT[name])}"
+                raise SweepError(f"{name} cannot be swept", help=help_)
         self.library = library_of(specs)
         found, architecture = source_of(source, architecture, self.library)
         chosen = choose(read_config(found), architecture, self.library)

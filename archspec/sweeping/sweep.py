@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from archspec.arguments import check_arguments, check_arguments_of
-from archspec.errors import SweepError
+from archspec.errors import SweepError, option
 from archspec.extras import import_optional
 from archspec.formats.stated import check_unquantized
 from archspec.models.model import Source
@@ -111,7 +111,7 @@ class Sweep(Report):
     __iter__ = rows
 
     def __len__(self) -> int:
-        """Number of rows, which takes a pass over the grid. Errors: :class:`SweepError` for a large grid."""
+        """Count the rows in a pass over the grid. Errors: :class:`SweepError` for a large grid."""
         check_size(self.points)
         return self._length
 
@@ -138,7 +138,7 @@ class Sweep(Report):
                 break
             if seen >= MANY and not yes:
                 message = f"{found:,} of the first {seen:,} configs have rows, of {self.points:,}"
-                raise SweepError(message, help="pass --yes to search all of them")
+                raise SweepError(message, help=f"pass {option('yes', True)} to search all of them")
         more = f"{found - len(taken):,} more rows" if found > len(taken) else ""
         if seen < self.points:
             more = f"the first {len(taken):,} rows of a sweep over {self.points:,} configs"
@@ -151,7 +151,7 @@ class Sweep(Report):
         is_part = evaluated is not None and 0 < evaluated < self.points
         of, found = f"the first {evaluated:,}" if is_part else f"{self.points:,}", []
         if self.filtered_points:
-            found.append(f"{self.filtered_points:,} of {of} configs are excluded by --where")
+            found.append(f"{self.filtered_points:,} of {of} configs are excluded by {option('where')}")
         if total := self.engine.refused.total():
             [(reason, _)] = self.engine.refused.most_common(1)
             found.append(f"{total:,} of {of} configs are invalid; most common reason: {reason}")
@@ -290,7 +290,8 @@ def sweep(  # noqa: PLR0913 - the options of the verb
     ties, asked, axes = dict(tie or {}), named_columns(columns), axes_of(set)
     named = {**{name: name for name in ties if name not in asked}, **asked}
     for name in (one.name for one in axes if one.name in named and one.name not in ties):
-        raise SweepError(f"{name} is swept and already has a column", help="leave it out of --columns")
+        help_ = f"leave it out of {option('columns')}"
+        raise SweepError(f"{name} is swept and already has a column", help=help_)
     condition = where if isinstance(where, str) else " and ".join(f"({one})" for one in where or ()) or None
     subject = Subject(config, axes, architecture, ties, named, condition, dtype, lengths, specs)
     check_used(subject.names, dtype, lengths)

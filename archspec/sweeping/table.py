@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from archspec.errors import UNICODE_HELP, SweepError, is_unicode
+from archspec.errors import UNICODE_HELP, SweepError, is_unicode, option
 from archspec.extras import import_optional
 from archspec.sweeping.boxes import Array, boxes
 from archspec.sweeping.engine import Batch, Engine
@@ -36,7 +36,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "null": lambda value: False,
 }
 _TOO_LARGE = {
-    "int": ("reaches {:,}, beyond 64 bits", "ask for decimals of 38 digits (wide=True, --wide)"),
+    "int": ("reaches {:,}, beyond 64 bits", "pass {} for decimals of 38 digits"),
     "decimal": ("has more than 38 digits", "sweep smaller values"),
     "float": ("has floats, and integers that no float holds", "round it"),
 }
@@ -161,5 +161,5 @@ def _check_kind(values: list[Any], name: str, kind: str) -> list[Any]:
         help_ = "write it in int(...), float(...), bool(...) or str(...)"
         if type(value) is int and kind in _TOO_LARGE:
             message, help_ = _TOO_LARGE[kind]
-        raise SweepError(f"{name} {message.format(value)}", help=help_)
+        raise SweepError(f"{name} {message.format(value)}", help=help_.format(option("wide", True)))
     return values

@@ -195,11 +195,11 @@ class SymbolicBuilder(Costed):
         self._limit("encoder_tokens", named["encoder_tokens"], lengths.encoder_tokens)
 
     def _limit(self, axis: str, length: Any, value: int) -> None:
-        """Record that a call is not longer than the number of positions."""
+        """Record that a forward pass is not longer than the number of positions."""
         try:
             most = positions(Side(self.scope, self.config), axis)
         except CANNOT:
-            return  # the call is checked where its costs are counted
+            return  # the forward pass is checked where its costs are counted
         if most is not None:
             _ = Number(self.config.path, length.expr, value) <= most
 

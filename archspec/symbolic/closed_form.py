@@ -17,7 +17,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations, loss_saved
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
-from archspec.errors import ArchspecError, FormulaError
+from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.expression import condition_text
 from archspec.reports import assignments
@@ -175,14 +175,16 @@ class ClosedForm:
         """
         if isinstance(self.call, Step):
             message = "activation_bytes is already in bytes, at the dtype of the training step"
-            raise FormulaError(message, help="leave out --dtype")
+            raise FormulaError(message, help=f"leave out {option('dtype')}")
         if FORMULAS[self.quantity].unit == "FLOPs":
-            raise FormulaError(f"--dtype has no effect on {self.quantity}", help="leave out --dtype")
+            raise FormulaError(
+                f"{option('dtype')} has no effect on {self.quantity}", help=f"leave out {option('dtype')}"
+            )
         is_cache = self.quantity == "cache_elements"
         kept = Forward(self.scope, self.architecture, *self.call).cache if is_cache and self.call else []
         if any(tensor.dtype for tensor in kept):
             message = f"some tensors in the cache of {self.architecture} have a fixed dtype"
-            help_ = "leave out --dtype; archspec cache reports the bytes"
+            help_ = f"leave out {option('dtype')}; archspec cache reports the bytes"
             raise FormulaError(message, help=help_)
         return self.multiply(dtype_bytes(dtype), f"bytes of the {self.quantity} in {dtype}")
 
@@ -251,7 +253,7 @@ def other_values(value: Any, choices: Iterable[str] = ()) -> list[Any]:
 
 
 def exact_count(scope: Scope, architecture: str, quantity: str, call: Call | Step | None) -> int:
-    """Return the exact count of a quantity; for a cost, that of the call."""
+    """Return the exact count of a quantity; for a cost, that of the forward pass."""
     if call is None:
         return quantities_of(tensors(tree_of(scope, architecture)))[quantity]
     if isinstance(call, Step):
@@ -261,7 +263,7 @@ def exact_count(scope: Scope, architecture: str, quantity: str, call: Call | Ste
 
 
 def _write_out_sums(number: Any) -> Any:
-    """A number with its sums over layers written out, if SymPy knows no closed form of them."""
+    """Return a number with its sums over layers written out, if SymPy knows no closed form of them."""
 
     def terms(function: Any, *limits: Any) -> Any:
         (index, first, last), *_ = limits

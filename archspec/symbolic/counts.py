@@ -165,7 +165,7 @@ def quantities(root: Node) -> dict[str, Any]:
 
 
 def _routed_elements(found: list[Tensor], places: dict[str, TensorPath]) -> Iterator[Any]:
-    """The active elements of routed tensors: k of E of all that have the same routing."""
+    """Yield the active elements of routed tensors: k of E of all that have the same routing."""
     together: dict[Any, tuple[Any, Routed]] = {}
     for tensor in found:
         routed = places[tensor.name].routed

@@ -81,7 +81,7 @@ class Space:
         return self.make_real("float", (value, math.copysign(1.0, value)), value, value)
 
     def make_poly(self, terms: dict[Monomial, int]) -> Poly:
-        """Errors: :class:`TooLarge`, or :class:`FormulaError` for a sum that is too long to print."""
+        """Raise :class:`TooLarge`, or :class:`FormulaError` for a sum that is too long to print."""
         key = tuple(sorted((monomial, c) for monomial, c in terms.items() if c))
         if (found := self._interned.get(key)) is not None:
             return found  # type: ignore[no-any-return]
@@ -267,7 +267,7 @@ def _axes(op: str, args: tuple[Any, ...]) -> frozenset[Any]:
 
 
 def _weight(args: tuple[Any, ...]) -> int:
-    """The number of terms of a sum that take SymPy as long as an operation on these arguments."""
+    """Return the number of terms of a sum that take SymPy as long as an operation on these arguments."""
     return 200 * (1 + sum(len(arg.terms) for arg in args if isinstance(arg, Poly)))
 
 

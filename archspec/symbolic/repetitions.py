@@ -111,7 +111,7 @@ def _merge_rows(found: list[Row]) -> list[list[Row]]:
 def _find_twins(
     kind: Any, row: Row, groups: dict[Any, list[Row]]
 ) -> tuple[Any, Any, frozenset[Guard]] | None:
-    """The same rows for the other outcome of a guard, and the guards that both have."""
+    """Return the same rows for the other outcome of a guard, and the guards that both have."""
     for guard in row.guards:
         rest = row.guards - {guard}
         twin = row.kind(rest | {guard._replace(outcome=not guard.outcome)})
@@ -174,7 +174,7 @@ class Repetitions:
         return sympy.Add(*(term.subs(places) for places in indices))
 
     def _count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
-        """How many iterations have the row: the loop's length, a closed form, or a new symbol."""
+        """Return the number of iterations with the row: the loop's length, a closed form, or a new symbol."""
         if not row.guards and members == loop.length:
             return loop.length_expr
         if not row.guards or not alone or any(guard.loop is not loop for guard in row.guards):
@@ -255,7 +255,7 @@ class Repetitions:
         return _order(op in ("<", "<="), below, above)
 
     def _count_modulus(self, shift: Any, period: Any, rest: Any, ends: tuple[Any, Any]) -> Any:
-        """#{i in [start, stop): (i + shift) mod period == rest} for 0 <= rest < period."""
+        """Return #{i in [start, stop): (i + shift) mod period == rest} for 0 <= rest < period."""
         start, stop = ends
         offset = rest - shift
         if not (rest.is_Integer and period.is_Integer):
@@ -276,7 +276,7 @@ def _words(guards: Iterable[Guard]) -> str:
 
 
 def _minimum(stop: Any, edge: Any) -> Any:
-    """min(stop, edge), or the one that is known to be the smaller."""
+    """Return min(stop, edge), or the one that is known to be smaller."""
     if (stop - edge).is_nonnegative:
         return edge
     return stop if (edge - stop).is_nonnegative else sympy.Min(stop, edge)

@@ -212,7 +212,7 @@ def _holds_modules(value: Any) -> bool:
 
 
 def _refuse_repeated(value: Any) -> None:
-    """Errors: :class:`Loops` for a list in which one module counts several times."""
+    """Raise :class:`Loops` for a list in which one module counts several times."""
     if any(isinstance(item, Node) and item.turn is not None for item in _items(value)):
         raise Loops
 

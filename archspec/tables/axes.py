@@ -1,4 +1,4 @@
-"""The axes of a call: the lengths that its costs depend on, next to the config."""
+"""The axes of a forward pass: the lengths that its costs depend on, next to the config."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from archspec.typing_light import Any, NamedTuple
 
 
 class Axis(NamedTuple):
-    """One length of a call.
+    """One length of a forward pass.
 
     ``default`` is None if it follows from the model, as ``usual`` explains. ``verbs`` are the functions that
     take the axis, empty for all of :data:`CALLS`.

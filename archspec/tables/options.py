@@ -1,7 +1,7 @@
 """The options of all commands: each is declared once, with the commands and Python functions that take it.
 
-An option has one name: `--data-parallel` on the command line is `data_parallel=` in Python. Call axes are
-options, too; they come from :data:`archspec.tables.axes.AXES`.
+An option has one name: `--data-parallel` on the command line is `data_parallel=` in Python. The axes of a
+forward pass are options, too; they come from :data:`archspec.tables.axes.AXES`.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ def _axis_option(name: str, axis: Axis, verb: str) -> Option:
 
 
 def options_of(verb: str) -> list[Option]:
-    """Return the options of a verb or Python function: the model, the call axes, then the others.
+    """Return the options of a verb or function: the model, the axes of a forward pass, then the others.
 
     >>> [option.flag for option in options_of("tree")]
     ['model', '--architecture', '--set', '--specs', '--depth', '--json', '--json-schema']

@@ -122,7 +122,7 @@ class Builder(Inside):
         return Frame(scope, local, module.where)
 
     def complete(self, built: Node, module: Module) -> None:
-        """Extend a module that is built; for subclasses."""
+        """Extend a module that was just built; a hook for subclasses."""
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
         known_by = self.domain.known_by

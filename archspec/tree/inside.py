@@ -26,7 +26,7 @@ class Frame:
     def __init__(self, scope: Scope, local: Locals, where: dict[str, Expression]) -> None:
         self.scope, self.local, self.where = scope, local, where
         self.pending: set[str] = set()
-        self.axes: dict[str, Any] | None = None  # of a call, for costs
+        self.axes: dict[str, Any] | None = None  # of a forward pass, for costs
         self.layer_idx: Any = None
         self.runs: Mapping[str, Runs] = {}
         self.saves: Mapping[str, Expression] = {}
@@ -93,7 +93,7 @@ class Inside(Evaluator):
         return None if any(argument is None for argument in arguments) else Routed(*arguments)
 
     def demand(self, condition: Expression, frame: Frame) -> None:
-        """Errors: :class:`ConfigError` when a condition of a module does not hold."""
+        """Raise :class:`ConfigError` when a condition of a module does not hold."""
         if self.is_true(self.evaluate(condition, dict(frame.local)), condition.tree):
             return
         scope = frame.scope

@@ -210,7 +210,7 @@ def _flat_parts(part: Part, whole: int, path: str) -> Iterator[Part]:
 
 
 def _span(keys: list[str]) -> str:
-    """The names of layers.
+    """Return the names of layers.
 
     >>> _span(["0", "1", "2", "5", "7"]), _span(["0", "2", "4", "6", "8"]), _span(["attention"])
     ('0-2,5,7', '0,2,4,…', 'attention')

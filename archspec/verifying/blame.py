@@ -37,7 +37,7 @@ class Difference(NamedTuple):
 
 
 def blamed_places(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> list[Place]:
-    """The lines for a difference of a kind in a tensor, a field or a class, the most likely first.
+    """Return the lines for a difference of a kind in a tensor, a field or a class, the most likely first.
 
     ``detail`` is the prefix that the other side lacks (extra), the other end (tie), or the classes whose
     constructors refused (accepted).
@@ -64,7 +64,7 @@ def blamed_places(spec: Spec, tree: Node | None, kind: str, name: str, detail: A
 def refusing_places(
     spec: Spec, architecture: str, raw: Config, tree: Node | None, error: ArchspecError
 ) -> list[Place]:
-    """The lines with which a spec refuses a config, and those that led there.
+    """Return the lines with which a spec refuses a config, and those that led there.
 
     For a tie of a missing tensor, also the lines that should define its ends. A refusal without a line comes
     from a rule for all specs: the spec could have a condition instead.
@@ -84,7 +84,7 @@ def refusing_places(
 
 
 def _evaluated_places(spec: Spec, architecture: str, raw: Config, refused: list[Place]) -> list[Place]:
-    """The expressions under evaluation when a config was refused, and the lines that they read."""
+    """Return the expressions under evaluation when a config was refused, and the lines that they read."""
     scope: Scope | None = None
     try:
         scope = Scope(spec, raw)
@@ -139,7 +139,7 @@ class _Tracer(Builder):
 
 
 def _accepting_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> list[Place]:
-    """The lines that should refuse a config as transformers' classes do; ``owners`` raised, innermost first.
+    """Return the lines that should reject a config as transformers does; ``owners`` raised, innermost first.
 
     The lines of the classes come first, then the conditions of the spec and its parts, and the lines that
     these read.
@@ -161,7 +161,7 @@ def _part_specs(scope: Scope) -> Iterator[Spec]:
 
 
 def class_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> list[Place]:
-    """The lines of classes, innermost first, then the way to the first that is built.
+    """Return the lines of classes, innermost first, then the way to the first that is built.
 
     Any of them may be the one that should refuse, or should have the others.
     """
@@ -188,7 +188,7 @@ def class_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> list
 
 
 def _built_classes(tree: Node, owners: tuple[str, ...]) -> dict[str, tuple[str, Node]]:
-    """The first module of each class with its path, beneath the outer classes if these have other names."""
+    """Return the first module of each class with its path, below outer classes with other names."""
     found: dict[str, tuple[str, Node]] = {}
     outer = ""
     for name in dict.fromkeys(owners[::-1]):
@@ -201,7 +201,7 @@ def _built_classes(tree: Node, owners: tuple[str, ...]) -> dict[str, tuple[str, 
 
 
 def _inner_modules(node: Node, depth: int) -> list[Module]:
-    """The modules that are attributes of one, or of those, and so on, the nearest first."""
+    """Return the modules that are attributes of one, or of those, and so on, the nearest first."""
     found: dict[int, Module] = {}
     level = [node]
     for _ in range(depth):

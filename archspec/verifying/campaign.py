@@ -38,7 +38,7 @@ class Report(NamedTuple):
     versions: dict[str, str]
 
     def count(self, verdict: str) -> int:
-        """The number of architectures with a verdict."""
+        """Return the number of architectures with a verdict."""
         return sum(result.outcome.verdict == verdict for result in self.results)
 
 
@@ -86,7 +86,7 @@ def _crash_outcome(model_type: str, name: str, message: str) -> Outcome:
 
 
 def all_architectures() -> Chosen:
-    """All supported architectures."""
+    """Return all supported architectures."""
     found: Chosen = {}
     for model_type in shipped_library().model_types():
         try:
@@ -100,7 +100,7 @@ def all_architectures() -> Chosen:
 
 
 def named_architectures(names: Iterable[str]) -> Chosen:
-    """The architectures of some model types, and those with some names.
+    """Return the architectures of some model types, and those with some names.
 
     Errors: :class:`UnknownArchitectureError`.
     """
@@ -126,7 +126,7 @@ def _unsupported_reason(name: str) -> str:
 
 
 def changed_architectures(since: str = "HEAD") -> Chosen:
-    """The architectures of the specs that differ from a git commit, and of those that extend or use them.
+    """Return the architectures of specs that changed since a git commit, or that extend or use one.
 
     Errors: :class:`ArchspecError` if git fails.
     """
@@ -138,7 +138,7 @@ def changed_architectures(since: str = "HEAD") -> Chosen:
 
 
 def _git(since: str, *command: str) -> list[str]:
-    """The lines that git prints in the directory of the specs."""
+    """Return the lines that git prints in the directory of the specs."""
     try:
         done = subprocess.run(
             ["git", *command], cwd=shipped_library().folder, capture_output=True, text=True, check=True

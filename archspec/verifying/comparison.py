@@ -27,14 +27,14 @@ class Count(NamedTuple):
 
 
 def tree_of(spec: Spec, architecture: str, raw: Config) -> Node:
-    """The module tree that the spec gives. Errors: :class:`ArchspecError`."""
+    """Return the module tree that the spec gives. Errors: :class:`ArchspecError`."""
     scope = Scope(spec, raw)
     scope.validate()
     return Builder(scope).build(architecture)
 
 
 def count(spec: Spec, architecture: str, raw: Config) -> Count:
-    """The rows and the tree that the spec gives, or its error."""
+    """Return the rows and the tree that the spec gives, or its error."""
     tree = None
     try:
         tree = tree_of(spec, architecture, raw)
@@ -51,7 +51,7 @@ class Comparer:
         self.reference = reference or ReferenceClass(spec, architecture)
 
     def compare(self, raw: Config, ours: Count | None = None) -> tuple[list[Difference], str]:
-        """The differences, and the reason if both sides refuse the config. Errors: :class:`Unavailable`."""
+        """Return the differences, and the reason if both sides reject it. Errors: :class:`Unavailable`."""
         refusal: Refused | None = None
         theirs: list[Row] = []
         try:
@@ -100,7 +100,7 @@ class Comparer:
         return bool(differences or cause)
 
     def shrink(self, raw: Config, differences: list[Difference]) -> list[Difference]:
-        """The same differences at the smallest config that shows them all."""
+        """Return the same differences for the smallest config that shows all of them."""
         causes = {_cause(difference) for difference in differences}
         small = shrink_config(
             raw, lambda smaller: causes <= {_cause(found) for found in self.compare(smaller)[0]}
@@ -110,7 +110,7 @@ class Comparer:
     def difference(
         self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]
     ) -> Difference:
-        """A difference of this architecture."""
+        """Return a difference of this architecture."""
         return Difference(self.architecture, raw, kind, name, expected, found, tuple(map(str, places)))
 
 
@@ -119,7 +119,7 @@ def _cause(difference: Difference) -> tuple[str, tuple[str, ...]]:
 
 
 def shrink_config(raw: Config, shows: Callable[[Config], bool]) -> Config:
-    """The config without the fields that are not needed to show something."""
+    """Return the config without the fields that are not needed to show something."""
     small = dict(raw)
     for name in [name for name in raw if name != "model_type"]:
         without = {key: value for key, value in small.items() if key != name}
@@ -132,7 +132,7 @@ def shrink_config(raw: Config, shows: Callable[[Config], bool]) -> Config:
 
 
 def missing_prefix(name: str, known: set[str]) -> str:
-    """The shortest prefix of a tensor's name under which the other side has nothing.
+    """Return the shortest prefix of a tensor's name under which the other side has nothing.
 
     >>> missing_prefix("layers.2.mlp.weight", {"layers", "layers.1", "layers.1.mlp", "layers.1.mlp.weight"})
     'layers.2'

@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 def paths() -> tuple[str, str]:
-    """The record and the page in docs/. Errors: :class:`ArchspecError` without docs/."""
+    """Return the record and the page in docs/. Errors: :class:`ArchspecError` without docs/."""
     docs = os.path.join(os.path.dirname(shipped_library().folder), "docs")
     if not os.path.isdir(docs):
         raise ArchspecError("there is no docs/ here: run this in a checkout")
@@ -50,7 +50,7 @@ def paths() -> tuple[str, str]:
 
 
 def read_record() -> tuple[dict[str, Any], dict[Key, Pair]]:
-    """The conditions and the pairs of docs/coverage.json; both empty without the file."""
+    """Return the conditions and the pairs of docs/coverage.json; both empty without the file."""
     try:
         with open(paths()[0], encoding="utf-8") as file:
             content = json.load(file)
@@ -63,13 +63,13 @@ def read_record() -> tuple[dict[str, Any], dict[Key, Pair]]:
 
 
 def exported_classes() -> dict[Key, Class]:
-    """(model type, class) -> how transformers lists it, for every class that it exports."""
+    """Return (model type, class) -> how transformers lists it, for every class that it exports."""
     types = exported_types().items()
     return {(model_type, name): line for model_type, found in types for name, line in found.classes.items()}
 
 
 def digests() -> dict[Key, str]:
-    """The digest of the spec files of each supported pair."""
+    """Return the digest of the spec files of each supported pair."""
     library = shipped_library()
     current, known = whole_digests(library.entries(), library.files()), library.index()
     lines = exported_classes().items()
@@ -77,7 +77,7 @@ def digests() -> dict[Key, str]:
 
 
 def stale_lines() -> list[str]:
-    """The lines of docs/coverage.json and docs/coverage.md that are out of date."""
+    """Return the lines of docs/coverage.json and docs/coverage.md that are out of date."""
     from archspec.reference import versions
 
     (head, pairs), now, wanted = read_record(), exported_classes(), digests()
@@ -136,7 +136,7 @@ def update(
 
 
 def _unavailable_reason(model_type: str, architecture: str) -> str:
-    """The reason that a class cannot be built from its default config, or nothing."""
+    """Return the reason that a class cannot be built from its default config, or nothing."""
     from archspec.reference import Refused, Unavailable, build, config_of, model_class
 
     try:
@@ -176,7 +176,7 @@ _TYPES = """
 
 
 def page(head: dict[str, Any], pairs: list[Pair]) -> str:
-    """The text of docs/coverage.md."""
+    """Return the text of docs/coverage.md."""
     statuses = " | ".join(STATUSES.values())
     text = _PAGE.format(**head, no_auto=NO_AUTO, how=HOW, statuses=statuses)
     for auto in sorted({auto for pair in pairs for auto in pair.auto}):

@@ -17,7 +17,7 @@ _ABSENT = object()
 
 
 def setting_differences(spec: Spec) -> list[Difference]:
-    """The fields with another default, and the names that only one side knows.
+    """Return the fields with another default, and the names that only one side knows.
 
     Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
     """
@@ -34,7 +34,7 @@ def setting_differences(spec: Spec) -> list[Difference]:
 
 
 def config_differences(spec: Spec, raw: Config) -> list[Difference]:
-    """The fields to which transformers' config object of a raw config gives other values than the spec.
+    """Return the fields of a raw config that transformers' config object reads differently from the spec.
 
     Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
     """
@@ -43,7 +43,7 @@ def config_differences(spec: Spec, raw: Config) -> list[Difference]:
 
 
 def read_by_transformers(spec: Spec, raw: Config) -> str:
-    """The values that transformers' config object of a raw config has for a spec's fields, as text.
+    """Return the values that transformers' config object of a raw config has for a spec's fields, as text.
 
     Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
     """
@@ -84,7 +84,7 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[Difference]:
 
 
 def _by_layer(names: tuple[str, ...], ours: Any, theirs: Any, scope: Scope) -> tuple[Any, Any]:
-    """The values of some fields for each layer, on both sides, without fields that the spec does not have."""
+    """Return the values of some fields for each layer, on both sides, without fields unknown to the spec."""
     known = [name for name in names if scope.has(name)]
     common = {name: scope.get(name) for name in known}
     mine = [[ours.get(i, common).get(name, common[name]) for name in known] for i in range(len(theirs))]
@@ -92,7 +92,7 @@ def _by_layer(names: tuple[str, ...], ours: Any, theirs: Any, scope: Scope) -> t
 
 
 def _null_parts(scope: Scope) -> Iterator[Difference]:
-    """The defaults of sub-configs that are null by default, unless an architecture of theirs is verified."""
+    """Yield the defaults of sub-configs that are null by default, unless one of their classes is verified."""
     library = scope.spec.library
     null = (field for name, field in scope.spec.fields.items() if scope.values.get(name, ...) is None)
     for name, model_type in [(field.name, one) for field in null for one in part_types(library, field)]:
@@ -102,7 +102,7 @@ def _null_parts(scope: Scope) -> Iterator[Difference]:
 
 
 def _zero_differences(scope: Scope) -> Iterator[Difference]:
-    """Computed numbers that are 0 in the spec but that transformers computes for a 0, too."""
+    """Yield computed numbers that are 0 in the spec, but that transformers also computes for a 0."""
     spec = scope.spec
     for name, field in spec.fields.items():
         if not field.computed or name in spec.fixed or type(scope.values.get(name)) is not int:
@@ -126,7 +126,7 @@ def _read(config: Any, name: str) -> Any:
 
 
 def _places(scope: Scope, name: str) -> list[Place]:
-    """The line of a field, then those that its default is computed from."""
+    """Return the line of a field, then those that its default is computed from."""
     fixed = scope.spec.fixed.get(name)
     if fixed is not None:
         return [fixed.place, *read_places(fixed, None, scope)[::-1]]
@@ -138,7 +138,7 @@ def _places(scope: Scope, name: str) -> list[Place]:
 
 
 def _sub_config(ours: SubConfig, theirs: Any, path: str, places: list[Place]) -> Iterator[Difference]:
-    """The differences of a sub-config, first with the line of the sub-config, which may set the field."""
+    """Yield the differences of a sub-config, with the line of the sub-config first: it may set the field."""
     expected = theirs.model_type  # may be missing
     if expected and ours.model_type != expected:
         yield _difference("default", f"{path}.model_type", str(expected), ours.model_type, places)
@@ -162,7 +162,7 @@ def _is_equal(ours: Any, theirs: Any, computed: bool) -> bool:
 
 
 def _alias_differences(spec: Spec) -> Iterator[Difference]:
-    """Names under which transformers' config class knows a field, but not the spec."""
+    """Yield names under which transformers' config class knows a field, but not the spec."""
     config = config_class(spec.model_type)
     theirs: dict[str, str] = getattr(config, "attribute_map", {})
     order = list(getattr(config, "__dataclass_fields__", ()))
@@ -175,7 +175,7 @@ def _alias_differences(spec: Spec) -> Iterator[Difference]:
 
 
 def _readonly_differences(spec: Spec) -> Iterator[Difference]:
-    """Names that only one side refuses because it computes them."""
+    """Yield names that only one side rejects because it computes them."""
     theirs = readonly_names(config_class(spec.model_type))
     for name in sorted(theirs ^ spec.readonly.keys()):
         place = spec.readonly.get(name) or Place(spec.source, 1, 1)

@@ -20,7 +20,7 @@ class ReferenceClass:
         self.spec, self.architecture = spec, architecture
 
     def rows(self, raw: Config) -> list[Row]:
-        """The tensors of the model. Errors: :class:`Refused`, :class:`Unavailable`."""
+        """Return the tensors of the model. Errors: :class:`Refused`, :class:`Unavailable`."""
         return transformers_rows(self.architecture, raw, self.spec.model_type)
 
     def may_differ(self, refusal: Refused, rows: list[Row]) -> bool:
@@ -28,17 +28,17 @@ class ReferenceClass:
         return False
 
     def code_texts(self) -> Mapping[str, list[str]]:
-        """Field -> the texts that the code compares it with."""
+        """Return field -> the texts that the code compares it with."""
         return code_texts(self.spec)
 
     def other_values(self) -> list[Other]:
-        """Other values for the fields that the spec does not mention."""
+        """Return other values for the fields that the spec does not mention."""
         return list(other_values(self.spec))
 
     def layer_lists(self) -> list[str]:
-        """The lists of layers' kinds that the config class reads."""
+        """Return the lists of layers' kinds that the config class reads."""
         return layer_lists(self.spec)
 
     def setting_differences(self) -> list[Difference]:
-        """Differences in defaults and names, which the first class of a spec reports."""
+        """Return differences in defaults and names, which the first class of a spec reports."""
         return setting_differences(self.spec) if self.architecture == self.spec.architectures[0] else []

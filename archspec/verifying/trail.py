@@ -18,7 +18,7 @@ Attributes = list[tuple[dict[str, Body], Module]]  # with the module whose names
 
 
 def trail_of(root: Node, name: str) -> list[Place]:
-    """The lines on the way to a tensor or module, the outermost first.
+    """Return the lines on the way to a tensor or module, the outermost first.
 
     The last one defines it. If the tree does not have the name, the last one is the expression that decided
     against it, or the module that lacks the attribute.
@@ -56,14 +56,14 @@ def trail_of(root: Node, name: str) -> list[Place]:
 
 
 def defining_place(node: Node) -> Place:
-    """The line of the class that defines a module's attributes, which may be the class that it calls."""
+    """Return the line of the class that defines a module's attributes, perhaps a class that it calls."""
     assert node.module is not None and node.scope is not None
     calls = _attributes(node.module.body, node.module, node.scope.spec)[1]
     return calls[-1] if calls else node.module.place
 
 
 def tie_places(root: Node, name: str, source: str) -> list[Place]:
-    """The lines that tie a tensor, then the modules with both ends, which may lack a tie, innermost first."""
+    """Return the lines that tie a tensor, then modules that may lack a tie, innermost first."""
     ties: list[Place] = []
     holders: list[Place] = []
     for prefix, node in modules(root):
@@ -77,7 +77,7 @@ def tie_places(root: Node, name: str, source: str) -> list[Place]:
 
 
 def _attribute(attributes: Attributes, name: str) -> tuple[Body | None, Module | None]:
-    """An attribute, and the module that has it; the name may be a pattern of a loop (`expert_{i}`)."""
+    """Return an attribute, and the module that has it; the name may be a pattern of a loop (`expert_{i}`)."""
     for body, module in attributes:
         for key, part in body.items():
             pattern = re.sub(r"\\\{[^{}]*\\\}", ".+", re.escape(key)) if "{" in key else ""
@@ -87,7 +87,7 @@ def _attribute(attributes: Attributes, name: str) -> tuple[Body | None, Module |
 
 
 def _attributes(body: Body, owner: Module, spec: Spec) -> tuple[Attributes, list[Place]]:
-    """The attributes of a body, or of the modules that it may call; and the lines of these calls."""
+    """Return the attributes of a body, or of the modules that it may call; and the lines of these calls."""
     if not isinstance(body, Expression):
         return [(_by_name(body), owner)], []
     found: Attributes = []
@@ -109,7 +109,7 @@ def _by_name(body: dict[str, Body] | list[Body]) -> dict[str, Body]:
 
 
 def _called_modules(tree: ast.expr, spec: Spec) -> Iterator[Module]:
-    """The modules that an expression may be, whichever branch it takes, without their arguments."""
+    """Yield the modules that an expression may be, whichever branch it takes, without their arguments."""
     if isinstance(tree, ast.IfExp):
         yield from _called_modules(tree.body, spec)
         yield from _called_modules(tree.orelse, spec)
@@ -120,7 +120,7 @@ def _called_modules(tree: ast.expr, spec: Spec) -> Iterator[Module]:
 
 
 def read_places(expression: Expression, module: Module | None, scope: Scope | None) -> list[Place]:
-    """The lines that an expression reads: defaults in use, then local names and computed fields."""
+    """Return the lines that an expression reads: defaults in use, then local names and computed fields."""
     defaults = _part_places(expression.tree, scope)
     found: list[Place] = []
     pending, seen = sorted(names(expression.tree)), set[str]()
@@ -147,7 +147,7 @@ def read_places(expression: Expression, module: Module | None, scope: Scope | No
 
 
 def _part_places(tree: ast.expr, scope: Scope | None) -> list[Place]:
-    """The lines of the derived or omitted fields of sub-configs that an expression reads."""
+    """Return the lines of the derived or omitted fields of sub-configs that an expression reads."""
     found: list[Place] = []
     for node in ast.walk(tree) if scope is not None else ():
         if scope is None or not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
@@ -167,5 +167,5 @@ def _part_places(tree: ast.expr, scope: Scope | None) -> list[Place]:
 
 
 def unique_places(places: Iterable[Place]) -> list[Place]:
-    """Each place once, at its first mention."""
+    """Return each place once, at its first mention."""
     return list(dict.fromkeys(places))

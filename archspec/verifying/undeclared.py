@@ -52,7 +52,7 @@ _FOUND: dict[tuple[SpecLibrary, Source, frozenset[str]], tuple[Other, ...]] = {}
 
 
 def other_values(spec: Spec) -> tuple[Other, ...]:
-    """Other values for every field that a spec and its sub-configs do not mention."""
+    """Return other values for every field that a spec and its sub-configs do not mention."""
     key = (spec.library, spec.source, frozenset((*spec.fields, *spec.fixed)))
     if key not in _FOUND:
         found = [Other((name,), value) for name, values in _candidates(spec) for value in values]
@@ -68,7 +68,7 @@ def other_values(spec: Spec) -> tuple[Other, ...]:
 
 
 def apply_values(raw: Config, chosen: list[Other]) -> Config:
-    """A config with other values, except those in sub-configs that it does not give."""
+    """Return a config with other values, except in sub-configs that the config does not contain."""
     raw = copy.deepcopy(raw)
     for other in chosen:
         target: Any = raw
@@ -105,7 +105,7 @@ def _candidates(spec: Spec) -> list[tuple[str, list[Any]]]:
 
 
 def _values(field: dataclasses.Field[Any], texts: list[str]) -> list[Any]:
-    """Values other than a field's default, by its type and by what the code compares it with."""
+    """Return values other than a field's default, by its type and by what the code compares it with."""
     default = None if field.default is dataclasses.MISSING else field.default
     if field.default_factory is not dataclasses.MISSING:
         default = field.default_factory()
@@ -148,7 +148,7 @@ def _literals(kind: Any) -> list[str]:
 
 
 def layer_lists(spec: Spec) -> list[str]:
-    """The lists of layers' kinds that transformers' config class of the model type reads."""
+    """Return the lists of layers' kinds that transformers' config class of the model type reads."""
     try:
         cls = config_class(spec.model_type)
     except Unavailable:
@@ -158,7 +158,7 @@ def layer_lists(spec: Spec) -> list[str]:
 
 
 def code_texts(spec: Spec) -> Mapping[str, list[str]]:
-    """Field -> the texts that transformers' code of the model type compares it with."""
+    """Return field -> the texts that transformers' code of the model type compares it with."""
     try:
         cls = config_class(spec.model_type)
         models = (model_class(name, spec.model_type) for name in spec.architectures)

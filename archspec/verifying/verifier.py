@@ -198,7 +198,7 @@ class Verifier:
             self.valid.append(mixed)
 
     def _find_differing(self, raw: Config, chosen: list[Other]) -> list[Other]:
-        """The values that differ one by one, found by halving."""
+        """Return the values that differ one by one, found by halving."""
         if len(chosen) == 1:
             return chosen
         middle = len(chosen) // 2
@@ -240,7 +240,7 @@ class Verifier:
                 continue
 
     def _compare_misfits(self) -> None:
-        """Compare, with the first class, values that do not fit: transformers must build what is counted."""
+        """Compare values that do not fit, with the first class: transformers must build what is counted."""
         for small in self.sampler.accepted[:1] if self.is_first else ():
             for raw in misfit_configs(self.spec, small, self.reference.layer_lists()):
                 try:

@@ -159,7 +159,7 @@ def test_fields_without_effect_in_other_verbs(cli: Command) -> None:
     assert next(tied.rows()) == {"n_layer": 3, "n_ctx": 2048, "params": params}
     dropout = archspec.sweep("llava", {"text_config.attention_dropout": [0.1]})
     assert "does not affect the number of parameters" in dropout.notes[0]
-    with pytest.raises(archspec.ArchspecError, match="n_positions does, so it cannot be in --free"):
+    with pytest.raises(archspec.ArchspecError, match="n_positions does, so it cannot be in free"):
         archspec.solve("gpt2", "n_ctx,n_layer", params="1e8")
     assert archspec.solve("gpt2", "n_layer", params="85e6", set={"n_ctx": [7]}, top=1).notes == [N_CTX]
 

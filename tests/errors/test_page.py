@@ -20,7 +20,10 @@ def test_every_pattern_of_the_page_matches_a_message(monkeypatch: pytest.MonkeyP
 
     sys.modules.pop("problems", None)
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "archspec").rglob("*.py"))
-    messages = re.sub(r"\{option\('(\w+)', '(\w+)'\)\}", r"--\1 \2", sources)
+    messages = re.sub(r"\{option\('(\w+)'\)\}", r"--\1", sources)
+    messages = re.sub(r"\{option\('(\w+)', '(\w+)'\)\}", r"--\1 \2", messages)
+    messages = re.sub(r"\{option\(.(\w+)., \{([\w.]+): None\}\)\}", r"--\1 \2=null", messages)
+    messages = re.sub(r"option\(.(\w+)., \{.(\w+).: .(\w+).\}\)", r"--\1 \2=\3", messages)
     messages = re.sub(r"\{option\('(\w+)'[^{}]*\)\}", r"--\1 x", messages)
     with command_line():
         messages += naming_help()

@@ -224,8 +224,8 @@ def test_every_report_notes_an_assumed_dtype(capsys: Captured) -> None:
     ]
     assert all(any("no dtype" in note for note in one.notes) for one in noted)
     assert not any("no dtype" in note for one in silent for note in one.notes)
-    assert "--dtype" in model.memory(tokens=8).notes[0] and fixed.dtype == "bfloat16"
-    assert any("--set dtype=bfloat16" in note for note in quantized.counts().notes)
+    assert "dtype='bf16'" in model.memory(tokens=8).notes[0] and fixed.dtype == "bfloat16"
+    assert any("set={'dtype': 'bfloat16'}" in note for note in quantized.counts().notes)
 
 
 @pytest.mark.parametrize(("key", "value"), QUANTIZATIONS, ids=lambda one: str(one)[:60])

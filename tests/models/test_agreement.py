@@ -127,7 +127,7 @@ def test_an_assumption_that_reads_a_default_that_it_changes_is_refused() -> None
     formula = archspec.formula("LlamaForCausalLM")
     with pytest.raises(FormulaError, match=r"reads head_dim, .* it is 128, .* becomes 32") as refused:
         formula.assume(num_attention_heads="head_dim")
-    assert "--set head_dim=128" in str(refused.value.problems[0].help)
+    assert "set={'head_dim': 128}" in str(refused.value.problems[0].help)
     fixed = archspec.formula("LlamaForCausalLM", set={"head_dim": 128})
     both = archspec.load("LlamaForCausalLM", set={"head_dim": 128, "num_attention_heads": 128})
     assert fixed.assume(num_attention_heads="head_dim").evaluate() == both.params == 13_180_866_560

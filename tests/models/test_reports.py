@@ -9,6 +9,7 @@ import pytest
 from conftest import Command
 
 import archspec
+from archspec.errors import command_line
 
 SPECS = str(Path(__file__).parents[1] / "linting" / "broken.yaml")
 GPT2 = "GPT2LMHeadModel"
@@ -50,7 +51,8 @@ def check(line: str, found: Any, cli: Command, code: int = 0) -> None:
 def test_python_gives_what_the_command_prints(
     line: str, method: str, options: dict[str, Any], cli: Command
 ) -> None:
-    check(line, getattr(archspec.load(GPT2), method)(**options), cli)
+    with command_line():  # notes name options as on the command line
+        check(line, getattr(archspec.load(GPT2), method)(**options), cli)
 
 
 def test_reports_without_a_model(cli: Command) -> None:

@@ -42,7 +42,7 @@ def test_memory_is_weights_and_cache() -> None:
 
     layers = found.values["num_hidden_layers"]
     assert found.costs == {"memory": held(layers)} and held(layers) <= 24 * 2**30 < held(layers + 1)
-    with pytest.raises(SweepError, match=r"(?s)memory in bytes <= 100; .*raise --memory to 192,184,320"):
+    with pytest.raises(SweepError, match=r"(?s)memory in bytes <= 100; .*raise memory to 192,184,320"):
         solve("GPT2LMHeadModel", "n_layer", memory="100")
 
 
@@ -67,13 +67,13 @@ def test_a_law_turns_compute_into_a_size(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("budgets", "message"),
     [
-        ({"flops": "1e22"}, "--flops needs --tokens"),
-        ({"tokens": "2e11"}, "--tokens has no effect without --flops"),
-        ({"law": "kaplan"}, "--law has no effect without --compute"),
-        ({"batch": 2, "params": "1e9"}, "--batch has no effect without --memory"),
-        ({"sequence": 8, "params": "1e9"}, "--sequence has no effect without --flops or --memory"),
-        ({"sequence": 0, "memory": "1GiB"}, "--sequence must be at least 1"),
-        ({"flops": "1e22", "tokens": "2e11", "memory": "1GiB"}, "--flops cannot be combined with --memory"),
+        ({"flops": "1e22"}, "flops needs tokens"),
+        ({"tokens": "2e11"}, "tokens has no effect without flops"),
+        ({"law": "kaplan"}, "law has no effect without compute"),
+        ({"batch": 2, "params": "1e9"}, "batch has no effect without memory"),
+        ({"sequence": 8, "params": "1e9"}, "sequence has no effect without flops or memory"),
+        ({"sequence": 0, "memory": "1GiB"}, "sequence must be at least 1"),
+        ({"flops": "1e22", "tokens": "2e11", "memory": "1GiB"}, "flops cannot be combined with memory"),
         ({"flops": "much", "tokens": "2e11"}, "much is not a number of FLOPs"),
         ({"flops": "10", "tokens": "26e9"}, "too few"),
         ({"flops": "1e38", "tokens": "1000"}, "too many"),

@@ -37,7 +37,7 @@ LLAMA = {
         ({"where": "hidden_size < 5"}, ["relax hidden_size < 5: without it, hidden_size = "]),
         (
             {"params": 1},
-            ["allow smaller values with --set: hidden_size = 4, num_hidden_layers = 1"],
+            ["allow smaller values with set: hidden_size = 4, num_hidden_layers = 1"],
         ),
         ({"active_params": "100k"}, ["every parameter is active"]),
         ({"multiple": {"hidden_size": 64}}, ["to get closer, choose smaller steps"]),
@@ -81,7 +81,7 @@ def test_notes_explain_a_large_miss(options: dict[str, Any], notes: list[str]) -
         ({"where": ["hidden_size < 0", "num_hidden_layers < 0"]}, "the constraints contradict each other"),
         ({"set": {"hidden_size": [65, 66]}, "multiple": {}}, "no config in the search is valid"),
         ({"params": "1e12", "within": 1}, "no config is within 1% of the budget; the nearest deviates"),
-        ({"params": "1e12", "within": 1}, "allow larger values with --set: hidden_size = 1,024"),
+        ({"params": "1e12", "within": 1}, "allow larger values with set: hidden_size = 1,024"),
     ],
 )
 def test_errors_name_the_obstacle(options: dict[str, Any], message: str) -> None:

@@ -133,7 +133,7 @@ def test_other_pictures_are_refused() -> None:
     )
     cases: list[tuple[dict[str, Any], str]] = [
         ({"overlay": [other]}, "GPT2Model is swept over other fields"),
-        ({"log": "z"}, "--log must be x, y or xy, not 'z'"),
+        ({"log": "z"}, "log must be x, y or xy, not 'z'"),
         ({"kind": "contour"}, "needs two swept numeric fields"),
         ({"kind": "pie"}, "unknown kind of plot 'pie'"),
     ]

@@ -188,7 +188,7 @@ def document(
     if conditions:
         parts.append(rf"The formula is valid for: {'; '.join(map(_code, conditions))}.")
     if unused := formula.unused_fields:  # slow: counts at other values
-        parts.append(rf"The formula does not depend on: {'; '.join(map(_code, unused))}.")
+        parts.append(rf"The formula does not depend on: {', '.join(map(_code, unused))}.")
     return "\n\n".join([*parts, r"\end{document}"])
 
 

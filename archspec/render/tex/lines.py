@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.arguments import describe_value
-from archspec.errors import FormulaError
+from archspec.errors import FormulaError, option
 from archspec.render.markup import TexPrinter, bracket_size
 from archspec.render.notation import Glyph
 from archspec.render.order import product, sort_terms
@@ -61,12 +61,14 @@ class Line(NamedTuple):
 
 
 def check_width(most: float | None) -> None:
-    """Errors: :class:`FormulaError` for an invalid line width."""
+    """Raise :class:`FormulaError` for an invalid line width."""
     if most is not None and not LEAST <= most <= WIDEST:
         whole = isinstance(most, float) and most.is_integer()
         shown = describe_value(int(most) if whole else most)
-        message = f"--width must be from {LEAST} to {WIDEST:,}, not {shown}"
-        raise FormulaError(message, help="pass --width 48 for a two-column layout, 69 for one column")
+        message = f"{option('width')} must be from {LEAST} to {WIDEST:,}, not {shown}"
+        raise FormulaError(
+            message, help=f"pass {option('width', 48)} for a two-column layout, 69 for one column"
+        )
 
 
 def width(latex: str) -> float:

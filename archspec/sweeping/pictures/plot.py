@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from archspec.errors import SweepError
+from archspec.errors import SweepError, option
 from archspec.extras import import_optional
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.files import refuse_existing, whole_file
@@ -63,7 +63,7 @@ def draw(
     if kind not in KINDS:
         raise SweepError(f"unknown kind of plot {kind!r}", help=f"choose from: {', '.join(KINDS)}")
     if log not in LOGS:
-        raise SweepError(f"--log must be x, y or xy, not {log!r}", help="pass --log x, --log y or --log xy")
+        raise SweepError(f"{option('log')} must be x, y or xy, not {log!r}", help="choose x, y or xy")
     if ending not in _METADATA:
         message = f"{path}: unknown plot format {ending!r}"
         raise SweepError(message, help=f"write to a file that ends in {', '.join(_METADATA)}")
@@ -133,7 +133,7 @@ def _panels(sweeps: Sequence[Asked], kind: str, log: str) -> list[Panel]:
 
 
 def _check(sweeps: Sequence[Asked], kind: str, varied: int) -> None:
-    """Errors: :class:`SweepError` for sweeps that a kind of picture cannot show."""
+    """Raise :class:`SweepError` for sweeps that a kind of picture cannot show."""
     first = sweeps[0]
     for other in sweeps[1:]:
         if other.subject.axes != first.subject.axes or other.asked != first.asked:
@@ -143,10 +143,11 @@ def _check(sweeps: Sequence[Asked], kind: str, varied: int) -> None:
         message = "a plot needs a swept field with several numbers"
         raise SweepError(message, help="sweep a field over several numbers")
     if kind == "contour" and (varied < 2 or len(sweeps) > 1):
-        message = "a contour plot needs two swept numeric fields and no --overlay"
-        raise SweepError(message, help="sweep a second field, leave out --overlay, or pass --kind lines")
+        message = f"a contour plot needs two swept numeric fields and no {option('overlay')}"
+        help_ = f"sweep a second field, leave out {option('overlay')}, or pass {option('kind', 'lines')}"
+        raise SweepError(message, help=help_)
     if kind == "pareto" and len(first.asked) < 2:
-        help_ = "pass --columns A,B; A is minimized and B maximized"
+        help_ = f"pass {option('columns', 'A,B')}; A is minimized and B maximized"
         raise SweepError("a pareto plot needs two columns", help=help_)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archspec.configs.overrides import owner
-from archspec.errors import ArchspecError, SweepError
+from archspec.errors import ArchspecError, SweepError, option
 from archspec.models.model import load
 from archspec.sweeping.axes import Axis, axis
 from archspec.sweeping.boxes import Array
@@ -160,4 +160,4 @@ def short_label(value: Any) -> str:
 def nothing_to_draw() -> SweepError:
     """Return the error of a picture without a point."""
     message = "too few configs are valid for a plot"
-    return SweepError(message, help="sweep other values, or relax --where")
+    return SweepError(message, help=f"sweep other values, or relax {option('where')}")

@@ -73,7 +73,7 @@ class Solver:
         held: Iterable[Condition],
         free: Collection[FieldPath],
     ) -> dict[FieldPath, float] | None:
-        """Values of free fields for which all conditions hold while the other fields stay, or None.
+        """Return values of free fields for which all conditions hold while the other fields stay, or None.
 
         ``held`` conditions without a free field are left out, and conditions of runs ``before`` that read
         other fields. Numbers of one or more are tried before zeros.
@@ -104,7 +104,7 @@ class Solver:
         return kind(".".join(map(str, path)), self.context)
 
     def bounds(self, path: FieldPath, least: int | None) -> list[Any]:
-        """The range of a field: no larger than its value, if that is large."""
+        """Return the range of a field: no larger than its value, if that is large."""
         name, known, value = str(path[-1]), self.run.fields.get(path), self.values[path]
         negative = known is not None and known.field is not None and may_be_negative(known.field)
         low = _LOWEST if negative else 0 if least is None else min(least, value)

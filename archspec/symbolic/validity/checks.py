@@ -121,7 +121,7 @@ def settle_loops(
 
 
 def _conditions_of(path: Path, relation: Relation) -> set[Any]:
-    """The conditions, without their outcomes, that can decide a comparison."""
+    """Return the conditions, without their outcomes, that can decide a comparison."""
     if not relation.op:
         return set()
     straight = (*relation.sides,)
@@ -177,7 +177,7 @@ def _instantiate(
 
 
 def _rounded_floats(notes: Assumptions) -> Iterator[tuple[str, Real]]:
-    """The floats that become integers, those of a loop in each of its iterations."""
+    """Yield the floats that become integers, those of a loop in each of its iterations."""
     for op, real in list(notes.space.rounded):
         if not has_index(real.axes):
             yield op, real
@@ -189,7 +189,7 @@ def _rounded_floats(notes: Assumptions) -> Iterator[tuple[str, Real]]:
 
 
 def _drop_implied(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """Conditions without those that others imply: of `i < k` for several i, the largest."""
+    """Yield conditions without those that others imply: of `i < k` for several i, the largest."""
     found: dict[Any, Condition] = {}
     for one in conditions:
         key: Any = one
@@ -207,7 +207,7 @@ def _constant(condition: Condition) -> int:
 
 
 def _check(notes: Assumptions, condition: Condition) -> Check:
-    """A condition as a comparison without negative terms, a constant on the right."""
+    """Return a condition as a comparison without negative terms, a constant on the right."""
     op, space = _SIGNS[condition.op, condition.holds], notes.space
     if condition.right is not None:
         return Check(op, sympy_form(space, condition.left), sympy_form(space, condition.right))
@@ -220,7 +220,7 @@ def _check(notes: Assumptions, condition: Condition) -> Check:
 
 
 def _without_assumptions(expr: Any, defined: Mapping[Any, Any]) -> Any:
-    """An expression over symbols without assumptions; numbers that are not fields are constants."""
+    """Return an expression over symbols without assumptions; numbers that are not fields are constants."""
     expr = sympy.sympify(expr)
     plain = expr.xreplace({symbol: sympy.Symbol(symbol.name) for symbol in expr.free_symbols})
     return plain.xreplace(defined)
@@ -245,7 +245,7 @@ class Exactness:
         return True
 
     def _scale(self, real: Real) -> int | None:
-        """The binary digits after the point of a value; None if a step is not exact."""
+        """Return the binary digits after the point of a value; None if a step is not exact."""
         if real.op == "float":
             return _bit_length(real.args[0], 2 * BITS)
         if real.op == "field":

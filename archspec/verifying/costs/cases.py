@@ -1,6 +1,6 @@
-"""Cases to compare costs at: configs that both sides build, and the calls of each.
+"""Cases to compare costs at: configs that both sides build, and the forward passes of each.
 
-The calls are a prefill, a decode step, or several tokens on a past. They are below, at and above the windows
+They are a prefill, a decode step, or several tokens on a past, with lengths below, at and above the windows
 and chunks of the config.
 """
 
@@ -49,17 +49,17 @@ class Case:
         return Scope(self.spec, self.config)
 
     def forward(self, call: Call) -> Forward:
-        """The costs by the spec. Errors: :class:`ArchspecError`."""
+        """Return the costs by the spec. Errors: :class:`ArchspecError`."""
         return Forward(self.scope, self.architecture, *call)
 
     def model(self, trains: bool = False) -> Any:
-        """The reference model. Errors: :class:`Refused`, :class:`Unavailable`."""
+        """Return the reference model. Errors: :class:`Refused`, :class:`Unavailable`."""
         if trains not in self._models:
             self._models[trains] = instance(self.architecture, self.config, self.spec.model_type, trains)
         return self._models[trains]
 
     def training_model(self, step: Step) -> Any:
-        """The reference model in training mode. Errors: :class:`Refused`, :class:`Unavailable`."""
+        """Return the reference model in training mode. Errors: :class:`Refused`, :class:`Unavailable`."""
         key = step.dtype, step.attention, step.checkpointing
         if key not in self._models:
             self._models[key] = training_model(self.architecture, self.config, self.spec.model_type, step)
@@ -67,7 +67,7 @@ class Case:
 
 
 def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[Config]:
-    """The default config, the same with few layers, then random ones that both sides build.
+    """Yield the default config, the same with few layers, then random ones that both sides build.
 
     There are more than ``samples``, as some do not run. The last are default configs with one field of a
     random config each; most of these run.
@@ -88,7 +88,7 @@ def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[
 
 
 def make_runnable(raw: Config, architecture: str) -> Config:
-    """Add what a call needs and the constructor does not; question answering has exactly two labels."""
+    """Add fields that only the forward pass needs; question answering has exactly two labels."""
     for name, value in _NEEDED.get(raw["model_type"], {}).items():
         raw = {**raw, name: {**raw.get(name, {}), **value} if isinstance(value, dict) else value}
     if architecture.endswith("ForQuestionAnswering"):
@@ -97,7 +97,7 @@ def make_runnable(raw: Config, architecture: str) -> Config:
 
 
 def shallow_configs(spec: Spec, raws: Iterable[Config]) -> list[Config]:
-    """The configs with few layers; all configs if none has."""
+    """Return the configs with few layers; all configs if none has."""
     found = list(raws)
     return [raw for raw in found if not _is_deep(Scope(spec, raw))] or found
 
@@ -109,7 +109,7 @@ def _is_deep(scope: Scope) -> bool:
 
 
 def calls(scope: Scope, encodes: bool) -> Iterator[Call]:
-    """The calls to compare at; only a few for a deep config."""
+    """Return the forward passes to compare; only a few for a deep config."""
     values = [scope.get(name) for name in scope.spec.fields if any(word in name for word in _BOUNDS)]
     bounds = sorted({bound for bound in values if type(bound) is int and 1 < bound < _LONGEST})
     around = [Call(1, bound + more) for bound in bounds for more in (-1, 0, 1)]
@@ -119,13 +119,13 @@ def calls(scope: Scope, encodes: bool) -> Iterator[Call]:
 
 
 def training_calls(scope: Scope, encodes: bool) -> Iterator[Call]:
-    """The calls without a past that are short enough for a training step, and some more."""
+    """Return the forward passes without a past that are short enough for a training step, and more."""
     yield from (call for call in calls(scope, encodes) if not call.past and call.tokens <= _LONGEST_STEP)
     yield from _encoder_calls(_TRAINING_CALLS, encodes)
 
 
 def with_encoder(call: Call, encoder_tokens: int) -> Call:
-    """A call with an encoder, which runs in the first call only."""
+    """Return a forward pass with an encoder, which runs only if there is no past."""
     return call._replace(encoder_tokens=encoder_tokens, new_encoder_tokens=0 if call.past else encoder_tokens)
 
 

@@ -25,7 +25,7 @@ _POINTS = (80, 83, 96)  # tokens, for floor divisions by chunk sizes
 
 
 def without_closed_form(case: Case) -> Iterator[str]:
-    """The quantities without a closed form that gives the exact count, and the reasons."""
+    """Yield the quantities without a closed form that gives the exact count, and the reasons."""
     try:
         scope = case.scope
         compared = list(calls(scope, "encoder_tokens" in usual_lengths(scope, case.architecture)))
@@ -46,7 +46,7 @@ def without_closed_form(case: Case) -> Iterator[str]:
 
 
 def compare_formulas(case: Case) -> str:
-    """How FLOPs agree with torch: as `polynomials`, at `points`, or a text with both expressions.
+    """Return how FLOPs agree with torch: as `polynomials`, at `points`, or a text with both expressions.
 
     Errors: :class:`Unavailable`, :class:`ArchspecError` without an expression on one side.
     """
@@ -75,7 +75,7 @@ def agreement_if_symbolic(case: Case) -> str:
 
 
 def closed_form(scope: Scope, architecture: str, call: Call) -> Any:
-    """The closed form of FLOPs at a config's numbers, in the lengths of a first call."""
+    """Return the closed form of FLOPs for a config, in the lengths of a forward pass without a past."""
     found = ClosedForm.derive(scope, architecture, "flops", call)
     encoder_tokens = sympy.Symbol("encoder_tokens") if call.encoder_tokens else 0
     lengths = {"past": 0, "encoder_tokens": encoder_tokens, "new_encoder_tokens": encoder_tokens}

@@ -36,7 +36,7 @@ class CostDifference(NamedTuple):
     """A quantity of a module that differs from the reference model at one point of one config."""
 
     config: Config
-    at: Any  # a call, a training step, or ranks
+    at: Any  # a forward pass, a training step, or ranks
     quantity: str
     name: str
     expected: Any
@@ -60,7 +60,7 @@ class Comparison(NamedTuple):
 class Instrument(NamedTuple):
     """How one quantity is compared.
 
-    ``points`` lists the calls or steps of the nth case, ``rows`` the modules that differ at a point.
+    ``points`` lists the forward passes or steps of the nth case, ``rows`` the modules that differ at a point.
     ``strict``: a case counts only if every point can be measured, and the first case must.
     """
 
@@ -107,7 +107,7 @@ def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison
 
 
 def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:
-    """The modules whose FLOPs differ; experts are summed, as values decide which of them run."""
+    """Yield the modules whose FLOPs differ; experts are summed, as values decide which of them run."""
     theirs, ours = Counter[str](), Counter[str]()
     for total, own in ((theirs, expected), (ours, found)):
         for path, flops in own.items():
@@ -120,7 +120,7 @@ def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator
 def unequal_bytes(
     tree: Node, expected: dict[str, int], found: dict[str, int]
 ) -> Iterator[tuple[str, int, int]]:
-    """The modules that keep other bytes; those that the spec leaves out count for the module around them."""
+    """Yield modules that save other bytes; those missing in the spec count for the module around them."""
     theirs: Counter[str] = Counter()
     for path, nbytes in expected.items():
         theirs[_nearest_module(tree, path)] += nbytes
@@ -215,7 +215,7 @@ def working_set_instrument(parts: set[str]) -> Instrument:
 
 def _activation_instrument(attention: str, checkpointing: bool) -> Instrument:
     def points(_: Case, number: int) -> Iterator[Step]:
-        """All dtypes and lengths at the first config, one point at each of the others."""
+        """Yield all dtypes and lengths for the first config, one point for each other config."""
         dtypes = list(ELEMENT_BYTES)
         chosen = [(dtype, lengths) for dtype in dtypes for lengths in _STEP_LENGTHS]
         if number:

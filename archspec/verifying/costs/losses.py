@@ -47,7 +47,7 @@ _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_la
 
 
 def classes() -> Iterator[tuple[str, str, list[str]]]:
-    """The classes with exact activations, and the kinds of attention for which they are exact."""
+    """Yield the classes with exact activations, and the kinds of attention for which they are exact."""
     for model_type, line in read_record().items():
         for name in dict.fromkeys(name for found in line.activations.values() for name in found):
             yield model_type, name, [one for one in KERNELS if name in line.activations.get(one, ())]
@@ -79,12 +79,12 @@ def verify_loss(spec: Spec, architecture: str, kernels: list[str], drawn: int = 
 
 
 def known_losses() -> list[str]:
-    """The names of losses in formulas/contractions.yaml."""
+    """Return the names of losses in formulas/contractions.yaml."""
     return [name for name in shipped_library().contractions() if name.endswith("_loss")]
 
 
 def verify_ranks_loss(spec: Spec, architecture: str, kernels: list[str], loss: str) -> list[str]:
-    """The kinds of ranks (tensor, pipeline) on which a rank keeps as much of the loss as a single device."""
+    """Return the kinds of ranks (tensor, pipeline) that save as much for the loss as a single device."""
     case = Case(spec, architecture, next(_configs(spec, architecture, 0)))
 
     def agrees(ranks: Ranks, lengths: tuple[int, int]) -> bool:
@@ -99,7 +99,7 @@ def verify_ranks_loss(spec: Spec, architecture: str, kernels: list[str], loss: s
 
 
 def _configs(spec: Spec, architecture: str, drawn: int) -> Iterator[Config]:
-    """The default config with two layers, the same with other labels, and random narrow configs."""
+    """Yield the default config with two layers, the same with other labels, and random narrow configs."""
     default: Config = {"model_type": spec.model_type} | {name: 2 for name in _LAYERS if name in spec.fields}
     yield default
     if architecture.endswith("ForSequenceClassification"):
@@ -115,7 +115,7 @@ def _configs(spec: Spec, architecture: str, drawn: int) -> Iterator[Config]:
 
 
 def _predicted_bytes(case: Case, step: Step, name: str) -> int | None:
-    """The bytes that a loss keeps by its spec; None if the loss does not fit the class."""
+    """Return the bytes that a loss saves by its spec; None if the loss does not fit the class."""
     builder = CostBuilder(case.scope, training_axes(step))
     try:
         return int(loss_saved(builder, builder.build(case.architecture), name).nbytes)
@@ -124,7 +124,7 @@ def _predicted_bytes(case: Case, step: Step, name: str) -> int | None:
 
 
 def text(found: dict[str, dict[tuple[str, str], str]]) -> str:
-    """The text of the file: ranks -> loss -> model type -> classes, one line for each loss."""
+    """Return the text of the file: ranks -> loss -> model type -> classes, one line for each loss."""
     lines = []
     for ranks in (WHOLE, TENSOR, PIPELINE):
         by_loss: dict[str, dict[str, list[str]]] = {}

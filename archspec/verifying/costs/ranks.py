@@ -84,7 +84,7 @@ def _draw_configs(spec: Spec, architecture: str) -> Iterable[Config]:
 
 
 def _rank_differences(spec: Spec, architecture: str, raw: Config, ranks: Ranks) -> list[CostDifference]:
-    """The parameters whose shapes differ. Errors: :class:`ArchspecError`, :class:`Unavailable`."""
+    """Return the parameters whose shapes differ. Errors: :class:`ArchspecError`, :class:`Unavailable`."""
     tree = Builder(Scope(spec, raw)).build(architecture)
     ours = {part.tensor.name: part.shape for part in parts(tree, tensors(tree), ranks)}
     try:
@@ -99,7 +99,7 @@ def _rank_differences(spec: Spec, architecture: str, raw: Config, ranks: Ranks) 
 
 
 def verify_steps(spec: Spec, architecture: str) -> list[str]:
-    """The numbers of a step that are exact on every measurable rank: `tensor FLOPs`, `pipeline flash`, …
+    """Return the numbers of a step that are exact on all measurable ranks: `tensor FLOPs`, …
 
     A number must be measurable at the default config.
     """
@@ -149,7 +149,7 @@ def step_is_exact(
 
 
 def text(found: dict[tuple[str, str], list[str]], plans: dict[str, Plan]) -> str:
-    """The text of the file: a line for each class with a plan, then the validated classes by kind."""
+    """Return the text of the file: a line for each class with a plan, then the validated classes by kind."""
     exact: dict[str, dict[str, list[str]]] = {kind: {} for kind in KINDS}
     for (model_type, architecture), kinds in sorted(found.items()):
         for kind in kinds:
@@ -159,7 +159,7 @@ def text(found: dict[tuple[str, str], list[str]], plans: dict[str, Plan]) -> str
 
 
 def plans_of(classes: Iterable[tuple[str, str]]) -> dict[str, Plan]:
-    """The plans of classes and of the models inside. Errors: :class:`Unavailable` for contradictory plans."""
+    """Return the plans of classes and inner models. Errors: :class:`Unavailable` for contradictory plans."""
     found: dict[str, Plan] = {}
     for model_type, architecture in classes:
         try:

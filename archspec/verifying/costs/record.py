@@ -51,7 +51,7 @@ class Line(NamedTuple):
 
 
 def in_scope() -> Chosen:
-    """The supported text classes: those of the auto classes in SCOPE, and their base models."""
+    """Return the supported text classes: those of the auto classes in SCOPE, and their base models."""
     from archspec.reference import auto_classes
 
     now, known = auto_classes(), shipped_library().index()
@@ -99,7 +99,7 @@ def read_record() -> dict[str, Line]:
 
 
 def stale_classes() -> Chosen:
-    """The classes without a record, or with one of other spec files."""
+    """Return the classes without a record, or with one of other spec files."""
     digests, before = _digests(), read_record()
     found = {}
     for model_type, names in in_scope().items():
@@ -129,7 +129,7 @@ def update(samples: int, seed: int, jobs: int, done: Done | None = None, everyth
 
 
 def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
-    """The record of a model type's classes."""
+    """Return the record of a model type's classes."""
     exact = [one for one in outcomes if one.verdict == "exact"]
     activations: dict[str, list[str]] = {}
     for outcome in outcomes:
@@ -147,7 +147,7 @@ def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
 
 
 def gap(outcome: CostOutcome) -> str:
-    """Why the costs of a class are not supported, in a few words."""
+    """Return the reason why the costs of a class are not supported, in a few words."""
     if outcome.forward.differences:
         first = outcome.forward.differences[0]
         return f"{first.quantity} of {first.name or 'the model'}"
@@ -173,7 +173,7 @@ def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
 
 
 def json_rows(entries: Mapping[str, Any]) -> str:
-    """A JSON object with one line for each entry."""
+    """Return a JSON object with one line for each entry."""
     rows = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in entries.items())
     return "{\n" + ",\n".join(rows) + "\n}"
 
@@ -183,7 +183,7 @@ def _path() -> str:
 
 
 def _digests() -> dict[str, str]:
-    """A digest of every model type's spec files and of the contractions that they name."""
+    """Return a digest of every model type's spec files and of the contractions that they name."""
     library = shipped_library()
     source, document = read(os.path.join(library.folder, CONTRACTIONS))
     root = document or yaml_reader.parse(source)

@@ -32,7 +32,7 @@ from archspec.verifying.costs.instruments import (
 FURTHER = ("masked", "static", "working_set")
 _LEAST_POINTS = 6
 _TRAINING_DRAWS = 4  # configs for each one that is to run
-_NARROW = 16  # tokens: windows are made this short, with calls around them
+_NARROW = 16  # tokens: windows are made this short, with forward passes around them
 _WINDOWS = ("sliding_window", "attention_chunk_size")
 _FURTHER_CONFIGS, _SMALLEST = 2, 6
 _THIN = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 1}
@@ -103,7 +103,7 @@ def _compare_most(instrument: Instrument, cases: Iterable[Case], samples: int) -
 def further_agreeing(
     spec: Spec, architecture: str, raws: Iterable[Config], others: Iterable[Config] = ()
 ) -> tuple[str, ...]:
-    """Which of masked FLOPs and static caches agree, at two points or more.
+    """Return which of masked FLOPs and static caches agree, at two points or more.
 
     If masks cannot be measured at ``raws``, the smallest of ``others`` are tried: gradients show some masks,
     at the cost of a forward pass with values.
@@ -121,7 +121,7 @@ def further_agreeing(
 
 
 def _narrow_cases(spec: Spec, architecture: str, raws: Iterable[Config]) -> Iterator[Case]:
-    """The configs that run, with short windows if both sides accept them."""
+    """Yield the configs that run, with short windows if both sides accept them."""
     for raw in raws:
         scope = Scope(spec, raw)
         windows = {name: _NARROW for name in _WINDOWS if name in spec.fields and type(scope.get(name)) is int}

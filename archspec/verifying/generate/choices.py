@@ -17,7 +17,7 @@ from archspec.symbolic.runs.solver import WIDE, is_deep
 
 
 def part_types(library: SpecLibrary, field: Field) -> list[str]:
-    """The supported model types of a sub-config."""
+    """Return the supported model types of a sub-config."""
     try:
         types = model_types(field.sub_config) if field.sub_config else []
         return [model_type for model_type in types if not library.load(model_type).refuse]
@@ -26,12 +26,12 @@ def part_types(library: SpecLibrary, field: Field) -> list[str]:
 
 
 def kinds_of(field: Field) -> set[str]:
-    """The types of a field's values, without those of their items."""
+    """Return the types of a field's values, without those of their items."""
     return {kind.partition("[")[0] for kind in field.types}
 
 
 def choices(library: SpecLibrary, known: Known, texts: list[str]) -> Iterator[Any]:
-    """Other values of a field: the other bool, null, texts, other lists; ... to leave it out."""
+    """Yield other values of a field: the other bool, null, texts, other lists; ... leaves the field out."""
     value, field = known.value, known.field
     types = field.types if field is not None else ()
     for choice in _other_values(library, known, [text for text in texts if text != value]):
@@ -72,7 +72,7 @@ def _other_values(library: SpecLibrary, known: Known, texts: list[str]) -> Itera
 
 
 def _other_lists(value: list[Any], texts: list[str], strange: Sequence[str]) -> Iterator[list[Any]]:
-    """Lists with other texts, one of them unknown to the spec; shorter and longer lists."""
+    """Yield lists with other texts, one of them unknown to the spec; shorter and longer lists."""
     unknown = [text for text in strange if text not in texts and text not in value]
     texts = [*texts[:1], *unknown[:1], *texts[1:]]
     if not value:
@@ -87,14 +87,14 @@ def _other_lists(value: list[Any], texts: list[str], strange: Sequence[str]) -> 
 
 
 def _with_text(value: Any, text: str) -> Any:
-    """A list, nested or not, in which a text replaces all others."""
+    """Return a list, nested or not, in which a text replaces all others."""
     if isinstance(value, list):
         return [_with_text(item, text) for item in value]
     return text if isinstance(value, str) else value
 
 
 def _resize(items: list[Any], length: int) -> list[Any]:
-    """A shorter list, or one with more copies of the last item; numbers of layers grow at the front."""
+    """Return a shorter list, or one with copies of the last item; numbers of layers grow at the front."""
     more = length - len(items)
     if items and all(type(item) is int for item in items) and items[0] >= more > 0:
         return [*range(items[0] - more, items[0]), *items]
@@ -102,7 +102,7 @@ def _resize(items: list[Any], length: int) -> list[Any]:
 
 
 def set_values(run: Run, values: Mapping[FieldPath, Any]) -> Config:
-    """A run's config with other values of fields, items and lengths of lists; ... leaves a field out."""
+    """Return a run's config with other fields, items and lengths of lists; ... leaves a field out."""
     raw = copy.deepcopy(run.raw)
     for path, value in values.items():
         inner: Any = raw
@@ -123,7 +123,7 @@ def set_values(run: Run, values: Mapping[FieldPath, Any]) -> Config:
 
 
 def misfit_configs(spec: Spec, raw: Config, layer_lists: Iterable[str]) -> Iterator[Config]:
-    """A valid config with one value that does not fit: zero, `true` for a number, a list too long, …
+    """Yield a valid config with one value that does not fit: zero, `true` for a number, a list too long, …
 
     Zeros are also tried without layers, since these refuse some, and in the default config. All layers, and
     the last one, have each kind of ``layer_lists``.

@@ -52,7 +52,7 @@ class Drawing:
         self.strings = {name: sorted(known) for name, known in found.items()}
 
     def default(self, field: Field, raw: Config) -> Any:
-        """A field's default; a computed one follows the fields drawn so far. None if it is refused."""
+        """Return a field's default; a computed one follows the drawn fields. None if it is rejected."""
         try:
             if not field.computed:
                 return self.defaults.get(field.name)
@@ -61,7 +61,7 @@ class Drawing:
             return None
 
     def draw(self, field: Field, default: Any, raw: Config) -> Any:  # noqa: PLR0911 - one for each kind of value
-        """A value of the field's type, or ... to leave it out."""
+        """Return a value of the field's type; ... leaves the field out."""
         kinds, texts, chance = kinds_of(field), self.strings.get(field.name, []), self.random.random()
         others = kinds - {"None"}
         if field.of_layers is not None:
@@ -91,7 +91,7 @@ class Drawing:
         return ...
 
     def _of_layers(self, names: Sequence[str], raw: Config) -> dict[str, Config]:
-        """Other values of some fields for some layers: for all of one kind, if layers have kinds."""
+        """Return other values of some fields for some layers: for all of one kind, if layers have kinds."""
         scope = Scope(self.spec, {name: value for name, value in raw.items() if name != "per_layer_config"})
         try:
             layers = scope.get("num_hidden_layers")
@@ -121,7 +121,7 @@ class Drawing:
         return int(self.random.choice([self.random.choice(ODD), several, default or SIZES[0], *equal[:1]]))
 
     def _items(self, field: Field, default: list[Any], raw: Config) -> Any:
-        """A list: as long as there are layers, as by default, or as the lists that agree with it."""
+        """Return a list: as long as there are layers, as by default, or as the lists that agree with it."""
         texts = [*self.strings.get(field.name, ()), *(item for item in default if isinstance(item, str))]
         pool: list[Any] = texts
         if not default or all(type(item) is int for item in default):
@@ -151,7 +151,7 @@ class Drawing:
         return self.lengths.get(usual, usual)
 
     def _containing_list(self, default: list[Any], raw: Config) -> list[str]:
-        """The list of texts of which a computed default is a part, as out_features are of stage_names."""
+        """Return the list of texts that contains a computed default, as stage_names contains out_features."""
         for name in self.spec.fixed:
             try:
                 value = Scope(self.spec, raw).get(name)

@@ -38,7 +38,7 @@ class Sampler:
         self.hopeless = False
 
     def sample(self) -> Config:
-        """A new config, or a valid one with a few fields drawn again; some fields under another name."""
+        """Return a new config, or a valid one with fields drawn again; some fields under another name."""
         near = self.accepted and self.random.random() < 0.5
         self.drawn = self._draw_near() if near else self.draw_config(self.random.choice(_SHARES))
         return self._rename_fields(self.drawn)
@@ -52,7 +52,7 @@ class Sampler:
                 child.add_valid()
 
     def draw_config(self, share: float) -> Config:
-        """A config with this share of fields drawn; with 0, the default config with few layers."""
+        """Return a config with this share of fields drawn; with 0, the default config with few layers."""
         raw: Config = {"model_type": self.spec.model_type}
         lengths = self.drawing.lengths = {}
         for field in sorted(self.fields, key=lambda one: (one.computed, not is_deep(one.name))):
@@ -79,7 +79,7 @@ class Sampler:
         return self._draw_changed(self.random.choice(self.accepted), self.random.randint(1, 3))
 
     def _draw_changed(self, valid: Config, count: int) -> Config:
-        """A config with some fields drawn again, or left out."""
+        """Return a config with some fields drawn again, or left out."""
         raw = copy.deepcopy(valid)
         for field in self.random.sample(self.fields, min(len(self.fields), count)):
             if self.random.random() < 0.1 and field.name != WIDE:
@@ -99,7 +99,7 @@ class Sampler:
             raw[field.name] = drawn
 
     def _part(self, field: Field, own: Config, types: list[str], share: float) -> Config:
-        """A drawn sub-config; ``own``, its values by default, if its model type is not supported."""
+        """Return a drawn sub-config, or its default values ``own`` if its model type is not supported."""
         child = self._child(field, self.random.choice(types))
         if child is None:
             return own
@@ -113,7 +113,7 @@ class Sampler:
         return {key: value for key, value in own.items() if aliases.get(key, key) not in known} | drawn
 
     def _child(self, field: Field, model_type: str) -> Sampler | None:
-        """The sampler of a sub-config, which keeps the valid ones."""
+        """Return the sampler of a sub-config, which keeps the valid ones."""
         child = self.children.get(field.name)
         if child is None or child.spec.model_type != model_type:
             try:
@@ -124,7 +124,7 @@ class Sampler:
         return child
 
     def texts(self, path: tuple[Any, ...]) -> list[str]:
-        """The texts that the field at a path is compared with."""
+        """Return the texts that the field at a path is compared with."""
         child = self.children.get(path[0])
         if path[1:]:
             return child.texts(path[1:]) if child is not None else []
@@ -136,7 +136,7 @@ class Sampler:
         return {names[key] if key in chosen else key: copy.deepcopy(value) for key, value in raw.items()}
 
     def mend(self, accepts: Callable[[Config], bool]) -> Config | None:
-        """A valid config with as much of the last one as is accepted; None if no config is valid."""
+        """Return a valid config with as much of the last one as is accepted; None if no config is valid."""
         start = self.random.choice(self.accepted) if self.accepted else self._first_config(accepts)
         if start is None:
             return None
@@ -144,7 +144,7 @@ class Sampler:
         return self._rename_fields(self.drawn)
 
     def _first_config(self, accepts: Callable[[Config], bool]) -> Config | None:
-        """A config to start from: few layers, the default, or the first of many draws that is valid."""
+        """Return a config to start from: few layers, the default, or the first of many valid draws."""
         default: Config = {"model_type": self.spec.model_type}
         for raw in (self.draw_config(0), default):
             if accepts(raw):
@@ -159,7 +159,7 @@ class Sampler:
 
 
 def mend(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chance: random.Random) -> Config:
-    """``valid`` with every value of ``drawn`` that is possible with the others, halves before single fields.
+    """Return ``valid`` with as many values of ``drawn`` as possible; it tries halves before single fields.
 
     >>> divides = lambda raw: raw.get("width", 8) % raw["heads"] == 0
     >>> mend({"heads": 5, "width": 7}, {"heads": 2}, divides, random.Random(1))

@@ -64,7 +64,7 @@ class Search:
         )
 
     def configs(self, valid: Iterable[Config]) -> Iterator[Config]:
-        """Configs that take a path that no valid one took, then some that break each condition."""
+        """Yield configs that take a path that no valid one took, then some that violate each condition."""
         accepted = (found for raw in valid if (found := self._run(raw)).refusal is None)
         self.runs = sorted(accepted, key=lambda found: len(found.notes))
         for found in chain(self._sides(), self._branches()):
@@ -78,7 +78,7 @@ class Search:
         return found
 
     def _sides(self) -> Iterator[Run]:
-        """Valid runs with each flag, null and text, one layer and an odd size, and without each field.
+        """Yield valid runs with each flag, null and text, one layer and an odd size, and without each field.
 
         Architectures after the first try only the sizes that their own modules read.
         """
@@ -104,7 +104,7 @@ class Search:
                     yield from islice(self._mend([change], None), 1)
 
     def _own_names(self) -> set[str] | None:
-        """The names that modules of this architecture alone read; None for the first architecture."""
+        """Return the names that modules of this architecture alone read; None for the first architecture."""
         if not self.with_first:
             return None
         modules = reachable_modules(self.spec, [self.spec.module(self.architecture)])
@@ -112,7 +112,7 @@ class Search:
         return {name for body in bodies for one in leaves(body) for name in names(one.tree)}
 
     def _branches(self) -> Iterator[Run]:
-        """Valid runs that take each test the other way, also tests that only other branches have."""
+        """Yield valid runs with the other outcome of each test, including tests of other branches."""
         tried: set[Goal] = set()
         while goals := [goal for goal in self._open_goals() if goal not in tried]:
             for goal in goals:
@@ -121,14 +121,14 @@ class Search:
                     yield from islice(self._reach(goal), 1)
 
     def _open_goals(self) -> list[Goal]:
-        """The outcomes of tests that no run had, without those of conditions."""
+        """Return the outcomes of tests that did not occur in any run, without those of conditions."""
         met = {key: one for found in reversed(self.runs) for key, one in found.met.items()}
         demanded = {part for found in self.runs for tree in found.demanded for part in ast.walk(tree)}
         every = (Goal(test, not outcome) for (test, outcome), one in met.items() if self._is_own(one))
         return [goal for goal in every if goal[:2] not in met and goal.test.node not in demanded]
 
     def _violations(self) -> Iterator[Config]:
-        """Configs that break one condition only."""
+        """Yield configs that violate one condition only."""
         met = {one.test: (one, found) for found in self.runs for one in found.met.values() if one.outcome}
         for test, (one, found) in met.items():
             condition = found.demanded.get(test.node)
@@ -141,7 +141,7 @@ class Search:
         return mine and (met.spec is self.spec or not met.spec.architectures)
 
     def _reach(self, goal: Goal) -> Iterator[Run]:
-        """Runs that reach a goal, each by another change of one run that had the other outcome."""
+        """Yield runs that reach a goal, each by another change of one run that had the other outcome."""
         other = (goal.test, not goal.outcome)
         starts = [found for found in self.runs if other in found.met]
         if goal.ignored:  # few other conditions are in the way
@@ -153,7 +153,7 @@ class Search:
                 return
 
     def _mend(self, changes: Iterable[Change], goal: Goal | None) -> Iterator[Run]:
-        """The valid runs of changed configs, or those that reach a goal.
+        """Yield the valid runs of changed configs, or those that reach a goal.
 
         What refuses a config, or else decides the test, is changed, too.
         """
@@ -175,7 +175,7 @@ class Search:
                     pending.extend(onward)
 
     def _changes(self, found: Run, met: Met, kept: Change) -> Iterator[Change]:
-        """Configs that may change the outcome of a test of a run, which came from the change ``kept``.
+        """Yield configs that may change the outcome of a test of a run, which came from the change ``kept``.
 
         Numbers that were compared come first, the last of them before the others; then other choices.
         """
@@ -197,7 +197,7 @@ class Search:
                 yield Change(set_values(found, {path: value}), kept.wanted, kept.chosen | {path}, met)
 
     def _choices(self, found: Run, path: FieldPath, named: list[str]) -> Iterator[Any]:
-        """The choices of a field; for one whose default failed, its value in another run."""
+        """Yield the choices of a field; for one whose default failed, its value in another run."""
         known = found.fields.get(path)
         if known is not None:
             others = [_DECODER] if path[-1] == "model_type" else self.sampler.texts(path)
@@ -209,7 +209,7 @@ class Search:
     def _solve(
         self, solver: Solver, wanted: Condition, met: Met, kept: Change
     ) -> dict[FieldPath, float] | None:
-        """Numbers for a path condition: of its fields, else also of fields that depend on them.
+        """Return numbers for a path condition: of its fields, else also of fields that depend on them.
 
         The rest of the path stays as it is if possible, else what came before the test.
         """
@@ -233,7 +233,7 @@ def _outcomes(met: Met) -> list[Any]:
 
 
 def _with_bound(run: Run, condition: Condition) -> Iterator[Condition]:
-    """A condition with a bound as equality at the bound; then the condition itself."""
+    """Yield a condition with a bound as equality at the bound; then the condition itself."""
     left, right, space = condition.left, condition.right, run.space
     if condition.op == "<" and isinstance(left, Poly):
         yield Condition("==", space.add(left, space.constant(int(condition.holds))), None, True)
@@ -245,7 +245,7 @@ def _with_bound(run: Run, condition: Condition) -> Iterator[Condition]:
 def _connected_fields(
     fields: frozenset[FieldPath], together: list[frozenset[FieldPath]]
 ) -> frozenset[FieldPath]:
-    """Some fields, and all that path conditions connect with them."""
+    """Return some fields, and all that path conditions connect with them."""
     while (found := fields.union(*(some for some in together if some & fields))) != fields:
         fields = found
     return fields
