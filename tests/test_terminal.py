@@ -111,8 +111,8 @@ def test_a_pipe_has_no_colours_whatever_is_forced(
 def test_what_is_wrong_keeps_to_the_width(on_terminal: Callable[..., str]) -> None:
     def run() -> None:
         with redirect_stderr(sys.stdout):
-            assert main(["count", "LlamaModel", "--set", "hidden_size=100"]) == 2
+            assert main(["sweep", "LlamaModel", "--set", "num_hidden_layers=4096:1024"]) == 2
 
     shown = on_terminal(40, run)
     assert max(map(len, shown.splitlines())) <= 40
-    assert "hidden_size = 100" in " ".join(shown.split()) and "\n    ^^^^^^^^^^^\n" in shown
+    assert "is empty: 1024 is below 4096" in " ".join(shown.split()) and "^\n" in shown

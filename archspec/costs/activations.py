@@ -122,8 +122,9 @@ def validated_activations(
     step = Step(batch, tokens, encoder_tokens or 0, dtype, attention, checkpointing, loss)
     gap = validation_gap(scope, spec.library.costs(spec.model_type).activations_gap(architecture, step.kind))
     if gap is not None:
-        what = f"activation memory is not supported for {architecture} ({spec.model_type})"
-        raise ArchspecError(f"{what} with {step.kind} attention: {gap}", help=COUNT_HELP)
+        what = f"activations are not supported for {architecture} ({spec.model_type})"
+        kind = f"{attention} attention{' and checkpointing' if checkpointing else ''}"
+        raise ArchspecError(f"{what} with {kind}: {gap}", help=COUNT_HELP)
     check_runs(scope, architecture)
     found = StepActivations(scope, architecture, step)
     check_lengths(scope, architecture, step)

@@ -119,13 +119,13 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> archspec.Model:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"attention": "flash"}, "with flash are not supported: they were not validated against"),
-        ({"checkpointing": True}, "with eager checkpointing are not supported"),
+        ({"attention": "flash"}, "with flash attention: they were not validated against"),
+        ({"checkpointing": True}, "with eager attention and checkpointing: they were"),
         ({"dtype": "float16"}, "activations are not supported with float16"),
         ({"attention": "sdpa"}, "activations are not supported with sdpa"),
-        ({"batch": 0}, "batch is 0"),
-        ({"tokens": 1}, "tokens is 1"),
-        ({"encoder_tokens": 1}, "encoder_tokens is 1"),
+        ({"batch": 0}, "batch must be an integer of at least 1, not 0"),
+        ({"tokens": 1}, "tokens must be an integer of at least 2, not 1"),
+        ({"encoder_tokens": 1}, "encoder_tokens must be an integer of at least 2, not 1"),
     ],
 )
 def test_only_validated_steps_have_activations(
