@@ -54,7 +54,7 @@ def option(name: str, value: Any = "") -> str:
     ('--encoder-tokens', '--encoder-tokens 512', '--set hidden_size=64')
     """
     if not _on_command_line.get():
-        is_plain = isinstance(value, str) and value.isupper()
+        is_plain = isinstance(value, str) and value.isupper()  # a placeholder, such as CLASS
         return f"{name}={value if is_plain else repr(value)}" if value != "" else name
     if value is True:  # a flag has no value
         return f"--{name.replace('_', '-')}"

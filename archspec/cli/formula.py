@@ -1,4 +1,4 @@
-"""`archspec formula`: the closed form of a quantity, arranged as asked, with everything that it relies on."""
+"""`archspec formula`: the closed form of a quantity, arranged by the options, with its conditions."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Diff(Report):
 
     @cached_property
     def forms(self) -> Forms:
-        """The closed form of each change and of the total; with ``changes``, ``total`` and ``values``."""
+        """The closed forms: ``changes`` has one per change, ``total`` their sum, ``values`` the symbols."""
         from archspec.compare.formulas import forms  # numbers do not need SymPy
 
         return forms(self.alignment)

@@ -18,7 +18,7 @@ ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of the dtypes in which activati
 KERNELS = ("flash", "eager")  # of attention in training
 PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
-_CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer keeps
+_CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer saves
 _STATISTIC = 4  # bytes: norms compute in float32
 _SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
 

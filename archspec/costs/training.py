@@ -33,7 +33,7 @@ class TrainingStep:
     """One training step on one rank, made by :meth:`archspec.Model.training`.
 
     A rank computes ``batch`` sequences of ``tokens`` (and of ``encoder_tokens`` in an encoder) of an
-    ``architecture`` at the config of ``scope``, with an ``optimizer`` and the code of ``attention``. With
+    ``architecture`` for the config of ``scope``, with an ``optimizer`` and the code of ``attention``. With
     ``checkpointing`` the backward pass recomputes layers. Weights are all parameters, in ``dtype``. Those
     with requires_grad have a gradient and the optimizer's states.
     Gradients have the dtype of the weights, as in torch; `adamw_megatron` accumulates them in float32. A

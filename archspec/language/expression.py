@@ -19,7 +19,7 @@ from archspec.typing_light import Any, NamedTuple
 MAX_EXPRESSION = 4_000
 MAX_LEVELS = 300  # of brackets and operators in one another, before Python reads a text
 _NESTS = r"(?:'[^'\\]*'|\"[^\"\\]*\")|[(\[{)\]},]|\*\*|//|[-+*/%~.]|\b(?:not|if|lambda)\b"
-SEEN = 100_000  # trees of which is kept what they read: each is asked again for every config
+SEEN = 100_000  # trees whose names are cached, because every config asks for them
 
 _HELP = (
     "write a Python expression of config fields: arithmetic, comparisons, `a if c else b`, "

@@ -51,7 +51,7 @@ def _multiply(a: Any, b: Any) -> Any:
 
 def _modulo(a: Any, b: Any) -> Any:
     if isinstance(a, str):
-        raise TypeError("a text is not divided")
+        raise TypeError("a string cannot be divided")
     return a % b
 
 
@@ -63,7 +63,7 @@ def _range(*ends: Any) -> range:
 
 def _round(number: Any, digits: Any = None) -> Any:
     if isinstance(digits, int) and abs(digits) > 400:
-        raise OverflowError("so many digits no number has")
+        raise OverflowError("too many digits")
     return round(number, digits)
 
 
@@ -129,7 +129,7 @@ def _size(value: Any, known: dict[int, int]) -> int:
 
 def _text(value: Any) -> str:
     if isinstance(value, list | tuple | dict):
-        raise TypeError("a list is not text")
+        raise TypeError("a list cannot be converted to a string")
     return str(value)
 
 

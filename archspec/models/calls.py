@@ -117,7 +117,7 @@ class CacheSizes:
         return int(self._build(lengths)[allocation])
 
     def _build(self, lengths: Call) -> dict[str, Any]:
-        """Return the sizes at some lengths, and keep their polynomials if there are any."""
+        """Return the sizes for some lengths, and cache their polynomials if there are any."""
         path, axes = Path(self.space), axes_of(lengths)
         for axis, name in enumerate(("batch", "tokens", "past")):
             axes[name] = path.number(self.space.axis(axis), axes[name])

@@ -39,7 +39,7 @@ def _count(name: str) -> Callable[[Counts], int]:
 
 
 class Counts(OfModel, Report):
-    """The exact counts of one architecture at one config; made by :meth:`archspec.Model.counts`.
+    """The exact counts of one architecture for one config; made by :meth:`archspec.Model.counts`.
 
     ``quantities`` has the counts by name, ``depth`` limits the levels of ``modules``.
 

@@ -1,4 +1,4 @@
-"""The closed form that users hold: it evaluates at other fields and prints itself in every format."""
+"""The public closed form: it is evaluated for other field values and printed in every format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from archspec.tables.options import FORMATS
 
 
 class Formula(ClosedForm):
-    """A closed form that can be evaluated at other field values and printed.
+    """A closed form that can be evaluated for other field values and printed.
 
     ``expr`` is a SymPy expression whose symbols have the names of the config's fields, ``symbols`` has their
     values. It is exact under the ``flags`` and ``conditions``, together the ``assumptions``. ``definitions``
@@ -41,7 +41,7 @@ class Formula(ClosedForm):
 
     @check_arguments
     def evaluate(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> int:
-        """Return the quantity at the config with some fields set, like `archspec count --set`.
+        """Return the quantity for the config with some fields set, like `archspec count --set`.
 
         Fields of a sub-config are given by path: ``{"text_config.hidden_size": 64}``. Costs also take
         batch and lengths. Other values may select another branch, whose formula :meth:`with_fields` returns.

@@ -92,7 +92,7 @@ class Memory(CallReport):
         least=1,
     )
     temporary_memory: dict[str, Room] = fact(
-        "peak temporary memory, by allocation",
+        "peak temporary memory, by cache implementation",
         lambda self: self._temporary_memory(),
         kind="dict[str, Temporary]",
         keys=_ALLOCATIONS,

@@ -40,7 +40,7 @@ def _count_property(name: str) -> Any:
 
 
 class Model:
-    """One architecture at one config: exact counts, tensors, closed forms and costs; made by :func:`load`.
+    """One architecture for one config: exact counts, tensors, closed forms and costs; made by :func:`load`.
 
     Counts are those of transformers' class ``architecture`` (model type ``model_type``); tied tensors count
     once. ``config`` is the config, ``whole`` the config that contains it (or the same), ``spec`` its spec,
@@ -157,7 +157,7 @@ class Model:
 
     @property
     def formula(self) -> Formula:
-        """The closed form of :attr:`params` at this config's flags."""
+        """The closed form of :attr:`params` for this config's flags."""
         return self.quantity("params")
 
     @check_arguments

@@ -51,12 +51,12 @@ class Excerpt:
 
     @property
     def value(self) -> int:
-        """The value of the terms at the config."""
+        """The value of the terms for the config."""
         return int(self.formula.number(self.expr))
 
     @property
     def share(self) -> float:
-        """The share of the total at the config."""
+        """The share of the total for the config."""
         return self.value / max(1, self.formula.evaluate())
 
     def text(self) -> str:

@@ -22,7 +22,7 @@ class Fact:
         self.owner: type = object
 
     def __get__(self, one: Any, owner: type | None = None) -> Any:
-        """Return the value in a report, which keeps it; without ``read`` it is that of the base class."""
+        """Return the value in a report, and cache it; without ``read`` it is that of the base class."""
         if one is None:
             return self
         if self.read is None:

@@ -77,7 +77,7 @@ def rank_flops(
 def rank_saved(
     architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step
 ) -> dict[str, int]:
-    """Return the bytes that each module keeps on a rank after a forward; of a stage without the head.
+    """Return the bytes that each module saves on a rank in a forward pass; of a stage without the head.
 
     The input of a stage counts as the output of the layer before. Errors: see :func:`build_rank`.
     """
@@ -89,7 +89,7 @@ def rank_saved(
 
 
 def rank_loss(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step) -> int:
-    """Return the bytes of the loss that a tensor rank, or the last stage, keeps. Errors: of `build_rank`."""
+    """Return the bytes of the loss that a tensor rank, or the last stage, saves. Errors: of `build_rank`."""
     with build_rank(lambda: training_model(architecture, raw, model_type, step), ranks) as model:
         if ranks.pipeline == 1:
             return loss_bytes(model, step)

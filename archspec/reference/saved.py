@@ -1,6 +1,6 @@
-"""Tensors that autograd keeps for the backward pass, as torch's saved_tensors_hooks see them on meta.
+"""Tensors that autograd saves for the backward pass, as torch's saved_tensors_hooks see them on meta.
 
-Every storage counts once, without parameters, buffers and inputs. It belongs to the first module that keeps
+Every storage counts once, without parameters, buffers and inputs. It belongs to the first module that saves
 it; of several, to the first with parameters. A storage without a gradient (the angles of rotary positions)
 belongs to the module that returns it. A mask for layers that run again belongs to the parent of the layers.
 """
@@ -25,7 +25,7 @@ _FLASH_CALLS: list[None] = []
 
 
 class Storage(NamedTuple):
-    """A storage that is kept: its module, its bytes, and a tensor that is a view of it."""
+    """A saved storage: its module, its bytes, and a tensor that is a view of it."""
 
     module: str
     nbytes: int
@@ -59,7 +59,7 @@ def training_model(architecture: str, raw: dict[str, Any], model_type: str, step
 
 
 def saved_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> dict[str, int]:
-    """Return the bytes that each module keeps after a forward; ``given`` are other inputs than ids.
+    """Return the bytes that each module saves in a forward pass; ``given`` are other inputs than ids.
 
     Errors: :class:`archspec.reference.Unavailable` if the model does not run on meta, or not this way.
     """
@@ -70,7 +70,7 @@ def saved_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> 
 
 
 def saved_storages(model: Any, step: Step, given: dict[str, Any] | None = None) -> list[Storage]:
-    """Return every storage that is kept after a forward, in their order."""
+    """Return every storage that a forward pass saves, in order."""
     from torch.autograd.graph import saved_tensors_hooks as hooks
 
     given = given or inputs(model, step.call)
@@ -115,7 +115,7 @@ def takes_labels(architecture: str, model_type: str) -> bool:
 
 
 def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> int:
-    """Return the bytes that the loss keeps after the forward's; ``given`` are other inputs than ids.
+    """Return the bytes that the loss saves after the forward pass; ``given`` are other inputs than ids.
 
     Errors: those of :func:`saved_bytes`, and :class:`Unavailable` for a class without labels.
     """
@@ -144,7 +144,7 @@ def recomputed_bytes(model: Any, step: Step) -> int:
 
 
 class _Keeper:
-    """Records what autograd keeps while modules run."""
+    """Records what autograd saves while modules run."""
 
     def __init__(self, model: Any, inputs: Iterable[Any], checkpointing: bool) -> None:
         self.checkpointing = checkpointing

@@ -88,7 +88,7 @@ def parse_assumptions(texts: Iterable[str], values: Mapping[str, int | float]) -
 
 
 def _expression(text: Scalar, values: Mapping[str, int | float]) -> Any:
-    """Return the expression of a text; None if it is not numeric, or holds only at the config's values."""
+    """Return the expression of a text; None if it is not numeric, or holds only for the config's values."""
     evaluator = _FieldEvaluator(values)
     try:
         value = evaluator.evaluate(parse(text))

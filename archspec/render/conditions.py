@@ -23,7 +23,7 @@ class Code(NamedTuple):
     """A formula as code can express it.
 
     ``parts`` are labelled terms over whole numbers; the symbols of ``floats`` are 1024 times the field.
-    ``checks`` and ``flags`` must hold. ``inputs`` are all fields read, with their values at the config; the
+    ``checks`` and ``flags`` must hold. ``inputs`` are all fields read, with their values for the config; the
     ``optional`` ones only decide, and keep the config's values by default.
     """
 

@@ -14,7 +14,7 @@ from archspec.render.notation import ROLES, field_of, roles
 from archspec.render.terms import add, factor_terms, multiply
 from archspec.symbolic.closed_form import ClosedForm
 
-LARGER = 10  # factor by which a faster term must be larger at the config, unless the growing fields are named
+LARGER = 10  # how many times larger a faster term must be for the config, unless growing fields are named
 Powers = frozenset[tuple[Any, Any]]  # (symbol, power) of the growing symbols with a power other than 0
 Rate = frozenset[Powers]  # the powers of the terms of a sum that no other term outgrows
 CONSTANT: Powers = frozenset()
@@ -115,7 +115,7 @@ def leading_terms(formula: ClosedForm, fields: Iterable[str] = ()) -> LeadingTer
     A term is outgrown by another with at least its power in every growing field and a higher one in some:
     13·L·d by 12·L·d², but not V·d, unless the vocabulary is constant. With ``fields``, all outgrown terms are
     dropped. Without, the fields of :func:`grows` grow, and a term is dropped only if the faster one is
-    :data:`LARGER` times as large at the config: a backbone without a symbol is a large constant.
+    :data:`LARGER` times as large for the config: a backbone without a symbol is a large constant.
     """
     named = [find_symbol(formula, name) for name in fields]
     pattern = re.compile(rf"\b({'|'.join(re.escape(symbol.name) for symbol in named)})\b")

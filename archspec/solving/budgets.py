@@ -28,7 +28,7 @@ _NAMES = {MEMORY: "memory in bytes", TRAINING: "training FLOPs per sequence"}
 
 
 class Goal(NamedTuple):
-    """A target for a quantity, and the bounds that it must keep."""
+    """A target for a quantity, and its bounds."""
 
     quantity: str
     target: int | None

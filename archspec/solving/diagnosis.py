@@ -20,7 +20,7 @@ class Obstacle(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """The constraints of a search, which are dropped one at a time to see what they cost.
+    """The constraints of a search, which are dropped one at a time to see their effect.
 
     ``search`` finds the nearest config for goals under conditions, which have names.
     """
@@ -53,7 +53,7 @@ class Diagnosis(NamedTuple):
         return f"{values} with {', '.join(self.plan.text(goal, size) for goal, size in pairs)}"
 
     def nothing_found(self) -> list[Problem]:
-        """Explain why no config keeps all constraints."""
+        """Explain why no config meets all constraints."""
         anything = self.search([goal.without_bounds for goal in self.plan.goals], {})
         if not anything.found:
             refused = anything.refusal.problems if anything.refusal else ()

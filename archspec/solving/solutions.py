@@ -73,7 +73,7 @@ class Solution(Report):
 
     @check_arguments
     def save(self, folder: str, overwrite: bool = False) -> str:
-        """Write config.json into a folder, which is created if missing; return the file's path.
+        """Write config.json to a directory, which is created if missing; return the file's path.
 
         Errors: :class:`SweepError`, also if the file exists, unless ``overwrite``.
         """

@@ -49,8 +49,8 @@ def dependents(names: set[str], found: Mapping[str, Entry]) -> set[str]:
 class CostRecord(NamedTuple):
     """The classes of a model type whose costs are validated against torch.
 
-    ``exact`` classes agree at every call, those of ``training`` in their gradients too; ``gaps`` say why the
-    others do not.
+    ``exact`` classes agree for every forward pass, those of ``training`` also in their gradients; ``gaps``
+    say why the others do not.
     """
 
     exact: Collection[str] = ()

@@ -62,7 +62,7 @@ class ModuleParser:
         )
 
     def _runs(self, mapping: Mapping, path: str) -> dict[str, Runs]:
-        """Return the number of tokens of each attribute, or the axes of a call inside it."""
+        """Return the number of tokens of each attribute, or the axes inside it."""
         found: dict[str, Runs | None] = {}
         for key, value in mapping.items.items():
             if isinstance(value, Mapping):

@@ -44,7 +44,7 @@ KEYS = {
     "equal_lengths": Key("texts", "classes whose decoder reads the encoder's tokens: both lengths are equal"),
     "keep_in_float32": Key("float32", "patterns of parameters: `float16`, `16-bit` or `always`"),
     "former_fields": Key("former", "fields of old configs -> the field that replaces it, if any"),
-    "valid_config": Key("data", "a config to verify with, if the default config is refused"),
+    "valid_config": Key("data", "a config to verify with, if the default config is rejected"),
 }
 OWN_KEYS = ("runnable", "max_length", "equal_lengths", "keep_in_float32", "former_fields", "valid_config")
 UNCOUNTED = ("notes", *OWN_KEYS)  # keys that no count depends on
@@ -59,10 +59,10 @@ MODULE_KEYS = {
     "tied": Key("texts_by_name", "target: source, if the config's tie_word_embeddings is true"),
     "alias": Key("texts_by_name", "target: source, always: one object under two names"),
     "output_embeddings": Key("text", "path of get_output_embeddings() if it is not lm_head, or None"),
-    "runs": Key("runs", "attribute: on how many positions it works, or the axes of a call inside it"),
+    "runs": Key("runs", "attribute: the number of tokens that it runs on, or the axes inside it"),
     "ops": Key("expressions", "contractions: products other than those of the layers"),
     "cache": Key("cache", "name: shape of a tensor in the cache"),
-    "saves": Key("by_name", "attribute, or tensor: bytes that autograd keeps of it"),
+    "saves": Key("by_name", "attribute, or tensor: bytes that autograd saves for it"),
 }
 RESERVED = tuple(MODULE_KEYS)  # what is not an attribute of a module
 AXES = (*CALL_AXES, "context")  # names of lengths in `runs:`, `ops:` and `cache:`
@@ -133,7 +133,7 @@ class Tie(NamedTuple):
 
 
 Body = Expression | dict[str, Any] | list[Any]
-Runs = Expression | dict[str, Expression]  # positions, or axes of the call for all inside
+Runs = Expression | dict[str, Expression]  # tokens, or axes of the forward pass for the whole submodule
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -202,11 +202,11 @@ def module_expressions(module: Module) -> Iterator[Expression]:
 
 
 class Contraction(NamedTuple):
-    """An entry of the table of `ops:`, contractions.yaml: a product that is not a layer's.
+    """An entry of contractions.yaml, for `ops:`: a product that does not belong to a layer.
 
-    Its FLOPs are over the axes of a call. ``masked_flops`` is None if masks do not reduce them; ``kind`` is
-    the kind of the cache; ``require`` has the conditions of its use; ``saves`` are the bytes that autograd
-    keeps, None if unknown. An entry without FLOPs may only be used in `saves:`.
+    Its FLOPs are expressions over the axes of a forward pass. ``masked_flops`` is None if masks do not
+    reduce them; ``kind`` is the kind of the cache; ``require`` has the conditions of its use; ``saves`` are
+    the bytes that autograd saves, None if unknown. An entry without FLOPs may only be used in `saves:`.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """NumPy evaluates symbolic expressions over boxes.
 
-A value that depends on few axes is a small array, and is kept between boxes. Integers are 64 bits wide if the
-bounds prove that no step overflows on the whole grid, and Python's own otherwise.
+A value that depends on few axes is a small array, and is cached between boxes. Integers are 64 bits wide if
+the bounds prove that no step overflows on the whole grid; otherwise they are Python's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from archspec.symbolic.expressions import Atom, Condition, Monomial, Poly, Real
 from archspec.symbolic.polynomials import Space
 
 MAX_INT = 2**63 - 1
-_KEPT = 1 << 18  # numbers of the arrays that are kept between boxes
+_KEPT = 1 << 18  # numbers of the arrays that are cached between boxes
 _UFUNCS: dict[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 _UFUNCS |= {"//": np.floor_divide, "%": np.remainder, "min": np.minimum, "max": np.maximum}
 _ROUNDED: dict[str, Any] = {"trunc": np.trunc, "floor": np.floor, "ceil": np.ceil, "round": np.rint}
@@ -52,7 +52,7 @@ class Evaluator:
     def evaluate_poly(self, poly: Poly, box: Box, wide: bool = False, out: Array | None = None) -> Any:
         """Return the values of a polynomial, as Python's integers if a step can overflow 64 bits.
 
-        Values that fill the box are in ``out`` if it is given; smaller arrays are kept.
+        Values that fill the box are in ``out`` if it is given; smaller arrays are cached.
         """
         if (constant := poly.constant) is not None:
             return constant

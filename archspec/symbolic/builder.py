@@ -204,7 +204,7 @@ class SymbolicBuilder(Costed):
             _ = Number(self.config.path, length.expr, value) <= most
 
     def check_past(self, rows: Iterable[Any]) -> None:
-        """Record that the past is empty if the call before it left an empty cache."""
+        """Record that the past is empty if the forward pass before it left an empty cache."""
         assert self.axes is not None
         values = self.notes.values
         kept = [row for row in rows if row.kind == "cache" and not self.returns_cache]

@@ -43,7 +43,7 @@ class ClosedForm:
     ``definitions`` the meanings of symbols that are not fields, ``tensors`` the rows that were added up.
     ``architecture``, ``model_type`` and ``quantity`` are those of the count, ``quantity_name`` is its title.
 
-    For code that builds on it: ``scope`` and ``call`` are the config and the call, ``config_values`` the
+    For code that builds on it: ``scope`` is the config, ``call`` the forward pass, ``config_values`` the
     numbers of the config, ``pinned`` the fields that only decide, ``absent`` the other numeric fields.
     ``replacements`` are expressions in place of fields, ``stated`` their texts, and ``scale`` the bytes of an
     element if the quantity is in bytes.
@@ -198,7 +198,7 @@ class ClosedForm:
 
     @check_arguments
     def number(self, expr: sympy.Expr | float) -> Any:
-        """Return the exact value of any expression of the formula's symbols at the config."""
+        """Return the exact value of any expression of the formula's symbols for the config."""
         table = {sympy.Symbol(name): exact_number(value) for name, value in self.symbols.items()}
         return _write_out_sums(sympy.sympify(expr).xreplace(table))
 

@@ -26,7 +26,7 @@ from archspec.tree.node import listed_class
 from archspec.typing_light import Any
 
 MAX_DEPTH = 60
-MAX_BUILT = 8  # trees that are kept of one config
+MAX_BUILT = 8  # trees that are cached for one config
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
@@ -261,7 +261,7 @@ class Builder(Inside):
 
 
 def tree_of(scope: Scope, architecture: str) -> Node:
-    """Return the tree of an architecture at a config, built once. Errors: those of :meth:`Builder.build`."""
+    """Return the tree of an architecture for a config, built once. Errors: those of :meth:`Builder.build`."""
     for known in scope.built:
         if known.architecture == architecture:
             return known.root  # type: ignore[no-any-return]

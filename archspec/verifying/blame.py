@@ -18,7 +18,7 @@ Config = dict[str, Any]
 
 
 class Difference(NamedTuple):
-    """A difference between a spec and the reference model at one config.
+    """A difference between a spec and the reference model for one config.
 
     ``kind`` is missing, extra, shape, kind, frozen, tie or embedding for a tensor; refused or accepted for a
     config that only the spec or only the reference model refuses; unmentioned for a field that changes the

@@ -1,4 +1,4 @@
-"""The differences between a spec and the reference model at one config, tensor by tensor."""
+"""The differences between a spec and the reference model for one config, tensor by tensor."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def count(spec: Spec, architecture: str, raw: Config) -> Count:
 
 
 class Comparer:
-    """Compares a spec's architecture with its reference class at one config after the other."""
+    """Compares a spec's architecture with its reference class for one config after the other."""
 
     def __init__(self, spec: Spec, architecture: str, reference: ReferenceClass | None = None) -> None:
         self.spec, self.architecture = spec, architecture

@@ -126,7 +126,7 @@ class Verifier:
         return ""
 
     def compare(self, raw: Config, ours: Count | None = None) -> None:
-        """Compare at one config, and keep the differences. Errors: :class:`Unavailable`."""
+        """Compare one config, and record the differences. Errors: :class:`Unavailable`."""
         differences, cause = self.comparer.compare(raw, ours)
         if differences and self.shrunk < _SHRUNK:
             self.shrunk += 1

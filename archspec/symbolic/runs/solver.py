@@ -63,7 +63,7 @@ class Solver:
 
     @cached_property
     def context(self) -> Any:
-        """A separate z3 context: earlier questions change no answer. It takes milliseconds to make."""
+        """A separate z3 context, so that earlier queries do not change results."""
         return z3.Context()
 
     def solve(

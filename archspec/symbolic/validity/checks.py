@@ -37,7 +37,7 @@ class Check(NamedTuple):
 class Validity(NamedTuple):
     """``checks`` compare expressions, ``flags`` are the values that fields which only decide must have.
 
-    ``numbers`` are all numeric fields with their values at the config, ``computed`` the fields that the
+    ``numbers`` are all numeric fields with their values for the config, ``computed`` the fields that the
     config leaves to be computed from others.
     """
 

@@ -1,6 +1,6 @@
 """Evaluates conditions of a config over its fields as numbers of a separate path.
 
-A formula takes some values as they are at the config: lists that a spec derives, the limits of positions.
+A formula takes some values as they are for the config: lists that a spec derives, the limits of positions.
 Evaluating their expressions here records the conditions under which they stay the same.
 """
 

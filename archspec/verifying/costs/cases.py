@@ -38,7 +38,7 @@ _NEEDED: dict[str, Config] = {  # the cache does not report its length without a
 
 
 class Case:
-    """One architecture at one config, with the reference models that were built for it."""
+    """One architecture for one config, with the reference models that were built for it."""
 
     def __init__(self, spec: Spec, architecture: str, config: Config) -> None:
         self.spec, self.architecture, self.config = spec, architecture, config

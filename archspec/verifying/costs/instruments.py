@@ -22,7 +22,7 @@ from archspec.tree.node import Node
 from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, calls, training_calls, with_encoder
 
-RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer keeps
+RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
 _EXPERT = re.compile(r"expert_\d+")
 _STEP_LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
 _SHORT_ENCODER = 9  # tokens

@@ -1,6 +1,6 @@
 """Losses validated against torch's saved_tensors_hooks; the text of formulas/losses.json.
 
-What a class keeps with labels, and does not keep without, is compared with each loss of
+The bytes that a class saves only with labels are compared with each loss of
 formulas/contractions.yaml. The class has the loss that agrees at every point.
 """
 
@@ -54,7 +54,7 @@ def classes() -> Iterator[tuple[str, str, list[str]]]:
 
 
 def verify_loss(spec: Spec, architecture: str, kernels: list[str], drawn: int = 2) -> str | None:
-    """Return the name of the loss that keeps as many bytes as the class at every point, or None.
+    """Return the name of the loss that saves as many bytes as the class at every point, or None.
 
     The points are at some fixed configs, and at ``drawn`` random ones.
     """

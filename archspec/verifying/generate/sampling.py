@@ -113,7 +113,7 @@ class Sampler:
         return {key: value for key, value in own.items() if aliases.get(key, key) not in known} | drawn
 
     def _child(self, field: Field, model_type: str) -> Sampler | None:
-        """Return the sampler of a sub-config, which keeps the valid ones."""
+        """Return the sampler of a sub-config, which stores the valid ones."""
         child = self.children.get(field.name)
         if child is None or child.spec.model_type != model_type:
             try:
