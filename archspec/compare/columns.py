@@ -61,7 +61,7 @@ class Column(NamedTuple):
 
     @property
     def is_symbol(self) -> bool:
-        """Return True if the heading is a formula."""
+        """True if the heading is a formula."""
         return self.latex.startswith("$")
 
 

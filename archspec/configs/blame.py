@@ -1,4 +1,4 @@
-"""Which fields of a config cause a problem, and the problem at their place in the config."""
+"""The fields of a config that cause a problem, and the problem at their place in the config."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class SubConfig:
 
     @property
     def scope(self) -> Scope:
-        """Return the part as its spec reads it. Errors: those of :meth:`Scope.validate`, on first use."""
+        """The sub-config as its spec reads it. Errors: those of :meth:`Scope.validate`, on first use."""
         if self._scope is None:
             try:
                 spec = self.library.load(self.model_type)

@@ -1,4 +1,4 @@
-"""How weights are stored: layouts, the formats of formulas/weight_formats.json, the quantized modules.
+"""The storage of weights: layouts, the formats of formulas/weight_formats.json, the quantized modules.
 
 That file is the only declaration of a format. Help texts, errors, completion and the page read it.
 """
@@ -31,7 +31,7 @@ _SUBCLASSES = {  # paths of subclasses of nn.Linear, which `type(module) is nn.L
 
 
 class Layout(NamedTuple):
-    """How one matrix of ``rows`` outputs and ``columns`` inputs is stored."""
+    """The storage of one matrix of ``rows`` outputs and ``columns`` inputs."""
 
     bits: int  # per element
     block: tuple[int, int]  # the rows and columns that share a scale; 0 stands for all of them
@@ -78,7 +78,7 @@ class Layout(NamedTuple):
 
 
 class Scheme(NamedTuple):
-    """How a model is quantized."""
+    """The quantization of a model."""
 
     name: str  # as reports print it
     layout: Layout  # of each quantized module

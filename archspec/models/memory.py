@@ -261,7 +261,7 @@ class Training(TrainingStep, OfModel, Report):
 
     @cached_property
     def _has_no_lengths(self) -> bool:
-        """Return True if no figure depends on the lengths, because the costs of the class are unknown."""
+        """True if no number depends on the lengths, because the costs of the class are unknown."""
         return self.scope.spec.library.costs(self.model_type).gap(self.architecture) is not None
 
     @cached_property

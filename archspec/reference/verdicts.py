@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class Unavailable(Exception):
-    """This machine cannot decide: a package, a file or memory is missing. The config is not refused."""
+    """This machine cannot decide: a package, a file or memory is missing. The config is not rejected."""
 
 
 def verdict(error: Exception) -> Refused | Unavailable:

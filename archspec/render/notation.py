@@ -47,7 +47,7 @@ class Glyph(NamedTuple):
 
     @property
     def is_word(self) -> bool:
-        """Return True for a spelled-out name: two such factors need a sign between them."""
+        """True for a spelled-out name: two such factors need a sign between them."""
         return self.latex.startswith(_NAME)
 
 

@@ -57,7 +57,7 @@ class Ranking(NamedTuple):
 
     @property
     def shape_first(self) -> bool:
-        """Return True if the strain is the first key."""
+        """True if the strain is the first key."""
         return self.by_shape or all(goal.target is None for goal in self.goals)
 
 

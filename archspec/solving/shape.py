@@ -146,7 +146,7 @@ DEPTH, WIDTH, FEED_FORWARD = Round(4, 0.02), Round(1024, 0.02), Round(256, 0.01)
 
 
 class Shape(NamedTuple):
-    """How configs of a grid are compared with the original config.
+    """The comparison of configs of a grid with the original config.
 
     ``proportions`` are quotients of two fields with the config's value; ``fixed`` are the values of fields
     that do not vary; ``usual`` are the config's values of fields in no proportion; ``round`` says which

@@ -54,7 +54,7 @@ class Compiled:
 
     @cached_property
     def index(self) -> dict[str, Any]:
-        """Return the line of each spec in the index, by its path."""
+        """The line of each spec in the index, by its path."""
         lines = json.loads(self._content[: self._specs] + b"}")["index"] if self._content else {}
         return {_path(self.directory, name): line for name, line in lines.items()}
 

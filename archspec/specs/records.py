@@ -92,7 +92,7 @@ class Field(NamedTuple):
 
     @property
     def of_layers(self) -> tuple[str, ...] | None:
-        """Return the fields that single layers may override: those of `layers[head_dim, …]`."""
+        """The fields that single layers may override: those of `layers[head_dim, …]`."""
         listed = (kind[len(LAYERS) + 1 : -1] for kind in self.types if kind.startswith(LAYERS))
         return next((tuple(name.strip() for name in names.split(",")) for names in listed), None)
 
@@ -102,7 +102,7 @@ class Field(NamedTuple):
 
     @property
     def sub_config(self) -> ast.Call | None:
-        """Return the `Config(…)` or `AutoConfig(…)` that is the default of a sub-config."""
+        """The `Config(…)` or `AutoConfig(…)` that is the default of a sub-config."""
         tree = self.default.tree if self.default else None
         return tree if isinstance(tree, ast.Call) and callee(tree) in CONFIGS else None
 

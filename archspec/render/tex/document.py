@@ -54,7 +54,7 @@ class Layout(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Return True for LaTeX without an environment, lines or a document."""
+        """True for LaTeX without an environment, lines or a document."""
         return self[:3] == Layout()[:3]
 
     def of_page(self) -> Layout:

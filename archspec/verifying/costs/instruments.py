@@ -58,7 +58,7 @@ class Comparison(NamedTuple):
 
 
 class Instrument(NamedTuple):
-    """How one quantity is compared.
+    """The comparison of one quantity.
 
     ``points`` lists the forward passes or steps of the nth case, ``rows`` the modules that differ at a point.
     ``strict``: a case counts only if every point can be measured, and the first case must.

@@ -1,4 +1,4 @@
-"""Validation of an architecture's costs: every instrument of the table, at the configs that it needs."""
+"""Validation of an architecture's costs: every quantity of the table, for the configs that it needs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PARTS = {"mlp", "self_attn", "post_attention_layernorm"}  # each must be the la
 
 
 class CostOutcome(NamedTuple):
-    """How the costs of an architecture compare with the reference model.
+    """The comparison of an architecture's costs with the reference model.
 
     ``activations`` has a comparison for each kind of training; ``further`` lists those of FURTHER that agree.
     """
