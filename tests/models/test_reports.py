@@ -92,7 +92,7 @@ def test_a_tree_has_an_escaped_row_for_each_module() -> None:
 def test_a_step_without_activations_explains_why() -> None:
     model = archspec.load("ZambaForCausalLM")
     with pytest.raises(
-        archspec.ArchspecError, match="tokens has no effect: activation memory is not supported for Zamba"
+        archspec.ArchspecError, match="tokens has no effect: activations are not supported for Zamba"
     ):
         model.training(tokens=8)
     step = model.training()
