@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import SimpleNamespace
 
-from archspec.errors import ArchspecError, list_names, nearest_names, to_printable
+from archspec.errors import ArchspecError, list_names, nearest_names
 from archspec.tables.option import BOTH, PYTHON, Option
 from archspec.tables.options import options_of
 from archspec.tables.quantities import COST_COLUMNS, FORMULAS, QUANTITIES
@@ -20,7 +20,6 @@ _GROUPS = {  # options that most verbs share, listed after a verb's own
     **dict.fromkeys(("architecture", "set", "set_a", "set_b", "config", "specs"), "model"),
     **dict.fromkeys(("format", "json", "json_schema"), "output"),
 }
-_LONGEST = 2_000  # characters of an error
 _NARROW, _WIDE = 30, 110  # columns of a help text
 
 
@@ -64,8 +63,8 @@ def read(verb: str, given: list[str]) -> Values:
     """Return the values of a command line.
 
     Raises:
-        ArchspecError: for options that have no effect together.
-        SystemExit: if argparse printed an error or the help text.
+        ArchspecError: for an invalid command line, and for options that have no effect together.
+        SystemExit: if argparse printed the help text.
     """
     options = command_options(verb)
     values = _read_plain(options, given)
@@ -155,8 +154,10 @@ def _unknown_option_help(verb: str, flag: str) -> str:
     flags = {name: [one.flag for one in command_options(name) if not one.positional] for name in VERBS}
     if others := [name for name in VERBS if flag in flags[name]]:
         return f"{flag} is an option of archspec {', '.join(others)}; run archspec {verb} --help for others"
-    near = nearest_names(flag, flags[verb])
-    return f"did you mean {list_names(near)}?" if near else f"run archspec {verb} --help"
+    near = nearest_names(flag.strip("-"), [one.strip("-") for one in (*flags[verb], "--help")])
+    return (
+        f"did you mean {list_names(f'--{name}' for name in near)}?" if near else f"run archspec {verb} --help"
+    )
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
@@ -168,13 +169,10 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     width = max(_NARROW, min(shutil.get_terminal_size((_WIDE, 24)).columns, _WIDE))
 
     class Parser(argparse.ArgumentParser):
-        """A parser whose errors escape control characters of the command line."""
+        """A parser that raises its errors."""
 
         def error(self, message: str) -> NoReturn:
-            first = message.partition("unrecognized arguments: ")[2].partition(" ")[0].partition("=")[0]
-            if first.startswith("--"):
-                raise ArchspecError(f"unknown option {first!r}", help=_unknown_option_help(verb, first))
-            super().error(to_printable(message, _LONGEST))
+            raise _parse_error(verb, message)
 
     examples = [f"  archspec {line}" for line in VERBS[verb].examples]
     parser = Parser(
@@ -192,6 +190,31 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         group.add_argument(option.flag, **{**argparse_form(option), **absent})
     groups["output"].add_argument("-h", "--help", action="help", help="show this help")
     return parser
+
+
+def _parse_error(verb: str, message: str) -> ArchspecError:
+    """Return the error for a command line that argparse rejects with a message."""
+    see = f"run archspec {verb} --help"
+    options = {option.flag: option for option in command_options(verb) if not option.positional}
+    if extra := message.partition("unrecognized arguments: ")[2]:
+        first = extra.partition(" ")[0].partition("=")[0]
+        if not first.startswith("-"):
+            return ArchspecError(f"unexpected argument {extra.partition(' ')[0]!r}", help=see)
+        return ArchspecError(f"unknown option {first!r}", help=_unknown_option_help(verb, first))
+    if absent := message.partition("arguments are required: ")[2]:
+        return ArchspecError(f"missing {absent}", help=f"pass it, e.g. archspec {VERBS[verb].examples[0]}")
+    flag, _, problem = message.removeprefix("argument ").partition(": ")
+    option = options.get(flag)
+    if option is None or "ignored explicit" in problem:
+        return ArchspecError(message, help=see)
+    closed = f"choose from: {', '.join(choices_of(option))}" if option.choices else ""
+    if "expected" in problem:
+        return ArchspecError(f"{flag} needs a value", help=closed or f"write {flag} {option.metavar}")
+    value = problem.partition(": ")[2].partition(" (choose")[0]
+    if "invalid choice" in problem:
+        return ArchspecError(f"{flag}: unknown value {value}", help=closed)
+    kind, example = ("an integer", "8") if option.type.startswith("int") else ("a number", "2.5")
+    return ArchspecError(f"{flag} must be {kind}, not {value}", help=f"write e.g. {flag} {example}")
 
 
 def _listed_terms(verb: str, width: int) -> Iterator[str]:

@@ -75,7 +75,7 @@ def _exit_code(given: list[str]) -> int:
         return 2
     except KeyboardInterrupt:
         return _report_interrupt()
-    except SystemExit as stop:  # argparse printed an error or a help text
+    except SystemExit as stop:  # argparse printed a help text
         return stop.code if isinstance(stop.code, int) else 2
     except OSError:
         raise
@@ -115,9 +115,13 @@ def _run(given: list[str]) -> int:
 
         print(script(rest[0] if rest else ""), end="")
     else:
-        kind = "option" if verb.startswith("-") else "command"
-        help_ = did_you_mean(verb, VERBS) or f"choose {', '.join(VERBS)}"
-        raise ArchspecError(f"unknown {kind} {verb!r}", help=help_)
+        is_option = verb.startswith("-")
+        known = [text.partition(" ")[0] for text in ("--help", *_OPTIONS)] if is_option else VERBS
+        if is_option and rest[:1] and rest[0] in VERBS:
+            raise ArchspecError(f"{verb} precedes the command", help=f"write archspec {rest[0]} … {verb}")
+        raise ArchspecError(
+            f"unknown {'option' if is_option else 'command'} {verb!r}", help=did_you_mean(verb, known)
+        )
     return 0
 
 

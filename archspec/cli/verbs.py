@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from archspec.cli.command_line import Values, require
+from archspec.cli.command_line import Values, combination_error, require
 from archspec.cli.run import arguments, class_and_config, load_model, print_json
 from archspec.errors import ArchspecError
 from archspec.terminal import number, print_report, print_sentence, table
@@ -89,15 +89,15 @@ def derive(args: Values) -> int:
 def check_samples(args: Values) -> None:
     """Raise an :class:`ArchspecError` for a negative number of random configs."""
     if args.samples < 0:
-        message = f"--samples {args.samples} is negative"
-        raise ArchspecError(message, help="--samples 0 verifies the default config only")
+        message = f"--samples must be an integer of at least 0, not {args.samples}"
+        raise ArchspecError(message, help="pass --samples 0 or more; 0 verifies the default config only")
 
 
 def lint(args: Values) -> int:
     """Print the problems of spec files, or the JSON Schema of such files."""
     if args.schema:
         if args.files:
-            raise ArchspecError("--schema checks no files", help="leave out --schema or the files")
+            raise combination_error("--schema", "files")
         from archspec.linting.schema import text
 
         print(text(), end="")

@@ -43,7 +43,8 @@ def _check_options(args: Values) -> None:
     """Raise an :class:`ArchspecError` for options that have no effect together."""
     for option in ("coverage", "check", *(("all", "changed") if args.costs else ())):
         if args.names and option in args.given:
-            raise combination_error(f"--{option}", "class names or model types")
+            message = f"--{option} cannot be combined with class names or model types"
+            raise ArchspecError(message, help=f"leave out --{option}, or the names")
     for option in ("specs", "json"):
         if option in args.given and (args.costs or args.coverage or args.check):
             others = [name for name in ("costs", "coverage", "check") if getattr(args, name)]

@@ -13,7 +13,7 @@ from archspec.configs.origin import RawConfig
 from archspec.costs.excess import notes_of
 from archspec.costs.forward import check_length
 from archspec.costs.lengths import USUAL_TOKENS
-from archspec.errors import ArchspecError, Problem, option, to_printable
+from archspec.errors import ArchspecError, Problem, list_names, option, to_printable
 from archspec.formats.dtypes import dtype_bytes
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Record, Report, fact
@@ -251,7 +251,7 @@ def _part_notes(found: dict[str, Found]) -> Iterator[str]:
     for part, keys in parts.items():
         verb = "is that" if len(keys) == 1 else "are those"
         yield f"{', '.join(keys)} {verb} of its {part}"
-    yield from (f"no {', '.join(keys)}: {why}" for why, keys in missing.items())
+    yield from (f"{list_names(keys, 'and')} cannot be reported: {why}" for why, keys in missing.items())
 
 
 def _cell(value: Any) -> str:

@@ -175,7 +175,7 @@ def layer_list_fault(name: str, listed: Any, layers: Any, domain: Exact) -> Faul
     length = domain.length(listed)
     if layers is None or length == layers:
         return None
-    message = f"names {length} layers, but num_hidden_layers is {layers}"
+    message = f"lists {length} layer{'s' * (length != 1)}, but num_hidden_layers is {layers}"
     return name, message, f"list one type per layer, or remove {name}"
 
 

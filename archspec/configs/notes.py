@@ -179,9 +179,10 @@ def check_fields(config: RawConfig, scope: Scope) -> None:
 
     if not own.keys() & {*config_fields(model_type), *former_fields(model_type)}:
         near = [found for name in own for found in nearest_names(name, scope.spec.fields)[:1]]
-        meant = f"did you mean {list_names(near[:3])}? " if near else ""
-        help_ = f"{meant}To count the default config, remove {list_names([*own][:3], 'and')}"
-        raise ConfigError(f"{config.origin.label}the config has no field of {model_type}", help=help_)
+        meant = f"did you mean {list_names(near[:3])}? or, " if near else ""
+        help_ = f"{meant}to count the default config, remove {list_names([*own][:3], 'and')}"
+        message = f"{config.origin.label}none of the config's fields is a field of {model_type}"
+        raise ConfigError(message, help=help_)
 
 
 def _unread_problem(scope: Scope, unread: list[_Unread]) -> Problem:

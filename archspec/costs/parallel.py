@@ -106,11 +106,11 @@ def check_ranks(model_type: str, architecture: str, ranks: Ranks, what: str = ""
             continue
         held = read_json(PLANS)["held"].get(f"{kind} {what}".strip(), {})
         if architecture not in held.get(model_type, ()):
-            costs = "FLOPs" if what == "FLOPs" else f"activations ({what})"
-            name = f"{costs} with {kind} parallelism are" if what else f"{kind} parallelism is"
-            help_ = (
-                _STATES if what else f"leave out {option(f'{kind}_parallel')}, or choose a class with a plan"
-            )
+            costs = "FLOPs" if what == "FLOPs" else f"activations with {what} attention"
+            also = "with" if what == "FLOPs" else "and"
+            name = f"{costs} {also} {kind} parallelism are" if what else f"{kind} parallelism is"
+            others = f"; supported: {', '.join(held[model_type])}" if held.get(model_type) else ""
+            help_ = _STATES if what else f"leave out {option(f'{kind}_parallel')}{others}"
             raise ArchspecError(f"{name} not supported for {architecture} ({model_type})", help=help_)
 
 

@@ -131,9 +131,7 @@ class Weights:
             return {}
         found = dict(self._pack(self.scheme))
         if not found:
-            message = (
-                f"{self.scheme.name} cannot quantize {self.tree.cls}: it has no layers of a supported kind"
-            )
+            message = f"{self.scheme.name} cannot quantize {self.tree.cls}, which has no supported layers"
             raise ArchspecError(message, help=_CHOOSE)
         for tensor in self._unique if self.scheme.whole_file else ():
             named = tensor.name.removesuffix(".weight") in self.scheme.patterns  # left alone on purpose

@@ -10,10 +10,10 @@ from typing import Any
 
 from archspec.deriving.own import find_own
 from archspec.deriving.target import Target
-from archspec.errors import ArchspecError, Problem, did_you_mean
+from archspec.errors import ArchspecError, Problem, did_you_mean, option
 from archspec.extras import import_optional
 
-_HELP = "name a class or a model type of transformers, or package.module:Class for one of your own"
+_HELP = "pass a class or model type of transformers, or package.module:Class for your own class"
 
 
 def find(name: str, config: str = "", kwargs: Mapping[str, Any] | None = None) -> Target:
@@ -28,11 +28,17 @@ def find(name: str, config: str = "", kwargs: Mapping[str, Any] | None = None) -
     if ":" in name:
         return find_own(name, config, kwargs)
     if kwargs:
-        raise ArchspecError(Problem(f"--kwargs is for a class of your own; {name} has a config", help=_HELP))
+        raise ArchspecError(_idle("kwargs", name))
     if config:
-        raise ArchspecError(Problem(f"--config is for a class of your own; {name} has its own", help=_HELP))
+        raise ArchspecError(_idle("config", name))
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     return _library(name)
+
+
+def _idle(name: str, cls: str) -> Problem:
+    """Return the problem with an option that only your own classes take."""
+    message = f"{option(name)} has no effect: transformers has a config class for {cls}"
+    return Problem(message, help=f"leave out {option(name)}, or pass package.module:Class")
 
 
 def _library(name: str) -> Target:
@@ -86,6 +92,6 @@ def _class_named(name: str) -> type:
             continue
     if not inspect.isclass(found):
         known = {listed for _, listed in tables} | {model_type for model_type, _ in tables}
-        told = f"transformers has no class and no model type {name!r}"
+        told = f"transformers has no class or model type {name!r}"
         raise ArchspecError(Problem(told, help=did_you_mean(name, known) or _HELP))
     return found

@@ -42,9 +42,7 @@ def find_own(name: str, config: str = "", kwargs: Mapping[str, Any] | None = Non
 
     cls = named(name)
     if not issubclass(cls, torch.nn.Module):
-        raise _problem(
-            f"{name} is not a torch.nn.Module", "name a class of which an instance holds the parameters"
-        )
+        raise _problem(f"{name} is not a torch.nn.Module", "pass a subclass of torch.nn.Module")
     config_cls = named(config) if config else config_class(cls)
     if config_cls is not None and kwargs:
         told = f"{name} takes a {config_cls.__name__}, and no keyword arguments"

@@ -48,10 +48,9 @@ def dtype_bytes(name: str) -> int:
     (2, 4)
     """
     if (size := known_bytes(name)) is None:
-        message = f"{name} is not a dtype; choose one of: {', '.join([*DTYPE_BYTES, *SHORT_NAMES])}"
-        raise ArchspecError(
-            message, help="for quantized weights use archspec memory --weights, e.g. awq or nf4"
-        )
+        known = ", ".join([*DTYPE_BYTES, *SHORT_NAMES])
+        help_ = f"choose from: {known}; for quantized weights, use archspec memory --weights, e.g. nf4"
+        raise ArchspecError(f"unknown dtype {name!r}", help=help_)
     return size
 
 

@@ -47,7 +47,8 @@ class Keys:
         value = fold(str(value)) if fold is not None else value
         if not any(type(value) is type(one) and value == one for one in allowed):
             names = ", ".join("null" if one is None else str(one) for one in allowed)
-            self.refuse(key, f"{key} {value!r} is not supported", f"choose from: {names}")
+            wrong = "is missing" if key not in self.given else f"{value!r} is not supported"
+            self.refuse(key, wrong, f"choose from: {names}")
         return value
 
     def value(

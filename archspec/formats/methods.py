@@ -14,7 +14,7 @@ from archspec.configs.origin import RawConfig
 from archspec.formats import compressed_tensors
 from archspec.formats.keys import KeyProblem, Keys
 from archspec.formats.scheme import EMBEDDING, LAYOUTS, LINEAR, SCHEMES, Layout, Scheme
-from archspec.formats.stated import DTYPE_HELP, key_problem, quantization_of
+from archspec.formats.stated import key_problem, quantization_of, unquantized_help
 from archspec.typing_light import Any
 
 
@@ -31,9 +31,8 @@ def scheme_of(config: RawConfig) -> Scheme | None:
         return None  # only the KV cache is quantized
     method = METHODS.get(name) if isinstance(name, str) else None
     if method is None:
-        what = "a quantization without quant_method" if name is None else f"quantization method {name!r}"
-        message = f"the bytes of {what} are not supported"
-        help_ = f"supported: {', '.join(METHODS)}; {DTYPE_HELP}"
+        message = "is missing" if name is None else f"quantization method {name!r} is not supported"
+        help_ = f"choose from: {', '.join(METHODS)}; {unquantized_help()}"
         raise key_problem(config, f"{found.path}.quant_method", message, help_)
     keys = Keys(given, method=name)
     try:
@@ -43,7 +42,7 @@ def scheme_of(config: RawConfig) -> Scheme | None:
         at_top = error.key == "expert_dtype" and error.key in config.raw
         key = error.key if at_top else f"{found.path}.{error.key}"
         problem = error.problems[0]
-        help_ = f"{problem.help}; {DTYPE_HELP}" if problem.help else DTYPE_HELP
+        help_ = "; ".join(filter(None, (problem.help, unquantized_help())))
         raise key_problem(config, key, problem.message, help_) from None
     return scheme
 
@@ -77,10 +76,10 @@ def _read_bitsandbytes(keys: Keys) -> Scheme:
         storage = str(keys.given.get("bnb_4bit_quant_storage") or "uint8").removeprefix("torch.")
         if storage not in _STORAGE:
             help_ = f"choose {', '.join(_STORAGE)}"
-            keys.refuse("bnb_4bit_quant_storage", f"bnb_4bit_quant_storage {storage} is not supported", help_)
+            keys.refuse("bnb_4bit_quant_storage", f"{storage} is not supported", help_)
         scheme = SCHEMES[name]
         if keys.flag("bnb_4bit_use_double_quant"):
-            scheme = SCHEMES["nf4-double"]._replace(name=f"{name}, scales quantized")
+            scheme = SCHEMES["nf4-double"]._replace(name=f"{name}-double")
     return scheme._replace(skipped=skipped, split=_SPLIT)
 
 
@@ -109,7 +108,7 @@ def _read_awq(keys: Keys) -> Scheme:
 
 def _grouped_scheme(method: str, bits: int, group: int, **changes: Any) -> Scheme:
     layout = LAYOUTS[method]._replace(bits=bits, zero_bits=bits, block=(1, group))
-    return SCHEMES[method]._replace(name=f"{method}, {bits} bits", layout=layout, **changes)
+    return SCHEMES[method]._replace(name=f"{method} ({bits} bits)", layout=layout, **changes)
 
 
 def _read_fp8(keys: Keys) -> Scheme:
@@ -207,7 +206,7 @@ def _read_mlx(keys: Keys) -> Scheme:
     def choose(path: str, cls: str) -> Layout | None:
         return modules.get(path, default) if cls in scheme.classes else None
 
-    return scheme._replace(name=f"mlx, {bits} bits", choose=choose, patterns=(*modules,))
+    return scheme._replace(name=f"mlx ({bits} bits)", choose=choose, patterns=(*modules,))
 
 
 METHODS: dict[str, Callable[[Keys], Scheme]] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
+from archspec.arguments import describe_value
 from archspec.configs.origin import RawConfig
 from archspec.errors import ArchspecError, ConfigError, option
 from archspec.formats.dtypes import ASSUMED, stated_dtype
 from archspec.typing_light import Any, NamedTuple
 
-DTYPE_HELP = "set quantization_config to null for unquantized weights"
 _KEYS = ("quantization_config", "compression_config", "quantization", "quantize_config", "quant_config")
 _MISPLACED = ("load_in_4bit", "load_in_8bit", "quant_method", "quant_algo")  # keys of quantization_config
 _OF_WHOLE_MODEL = "text_config.quantization_config"  # transformers applies it to all parts
@@ -32,16 +32,22 @@ def quantization_of(config: RawConfig) -> Found | None:
     """
     for key in _MISPLACED:
         if config.raw.get(key):
-            raise key_problem(config, key, f"{key} outside quantization_config is not supported", DTYPE_HELP)
+            raise key_problem(
+                config, key, f"{key} outside quantization_config is not supported", unquantized_help()
+            )
     stated = dict(_find_keys(config.raw, ""))
     if not stated:
         return None
     top = {path: value for path, value in stated.items() if "." not in path} or stated
     path, value = next(iter(top.items()))
     if "." in path and path != _OF_WHOLE_MODEL:
-        raise key_problem(config, path, f"{path} quantizes a part of the model: not supported", DTYPE_HELP)
+        raise key_problem(
+            config, path, f"{path} quantizes a part of the model: not supported", unquantized_help()
+        )
     if not isinstance(value, Mapping):
-        raise key_problem(config, path, "must be an object of settings", DTYPE_HELP)
+        raise key_problem(
+            config, path, f"must be a JSON object, not {describe_value(value)}", unquantized_help()
+        )
     for other, given in top.items():
         if not isinstance(given, Mapping) or {**value, "quant_method": 0} != {**given, "quant_method": 0}:
             message = f"{path} and {other} contain different quantizations"
@@ -51,9 +57,14 @@ def quantization_of(config: RawConfig) -> Found | None:
     if expert is not None and "expert_dtype" not in found:
         if config.raw.get("model_type") != _EXPERT_DTYPE_TYPE or found["quant_method"] != "fp8":
             message = f"expert_dtype {expert!r} next to {path} is not supported for this model type"
-            raise key_problem(config, "expert_dtype", message, DTYPE_HELP)
+            raise key_problem(config, "expert_dtype", message, unquantized_help())
         found["expert_dtype"] = expert
     return Found(path, found)
+
+
+def unquantized_help() -> str:
+    """Return the help for an unsupported quantization."""
+    return f"for unquantized weights, pass {option('set', {'quantization_config': None})}"
 
 
 def _find_keys(raw: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

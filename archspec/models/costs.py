@@ -210,8 +210,8 @@ def training(  # noqa: PLR0913, PLR0917 - the options of the verb
     from archspec.models.memory import Training
 
     if (found := quantization_of(self.quantized_config)) is not None:
-        message = "a quantized base is trained through adapters (LoRA), which are not supported"
-        help_ = f"count the training of the unquantized base with {option('set', {found.path: None})}"
+        message = "training a quantized model, e.g. with LoRA, is not supported"
+        help_ = f"for full training of the unquantized model, pass {option('set', {found.path: None})}"
         raise key_problem(self.quantized_config, found.path, message, help_)
     known = usual_tokens(self.scope) if tokens is None else tokens
     step = Training(self.scope, self.architecture, self.tensors(), batch, known, **options)

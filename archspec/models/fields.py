@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from archspec.configs.checks import default_kinds
 from archspec.configs.scope import Scope, SubConfig
-from archspec.errors import ArchspecError, UnknownArchitectureError
+from archspec.errors import ArchspecError, UnknownArchitectureError, list_names
 from archspec.language.expression import names, text_of
 from archspec.models.report import OfModel, Record, Report, fact, note_lines
 from archspec.reports import Block, Table, short_list
@@ -231,14 +231,14 @@ class Sensitivities(OfModel, Report):
             notes.append(f"derivatives and elasticities are valid for {'; '.join(self.branch)}")
         for row in self.fields:
             if row.step is None:
-                notes.append(f"{row.field}: no larger value up to +{MAX_STEP} is valid")
+                notes.append(f"{row.field} has no step: no increase up to +{MAX_STEP} is valid")
         yield from note_lines([*notes, *unused_notes(self.unused)])
 
 
 def unused_notes(unused: Sequence[str]) -> list[str]:
     """Return a note on fields that do not affect a quantity; none if there are no such fields."""
     verb = "does" if len(unused) == 1 else "do"
-    return [f"{', '.join(unused)} {verb} not affect the result"] if unused else []
+    return [f"{list_names(unused, 'and')} {verb} not affect the result"] if unused else []
 
 
 def _row(one: Sensitivity) -> tuple[str, ...]:

@@ -113,7 +113,9 @@ class Model:
     def count(self, quantity: str) -> int:
         """Return a count by its name; see docs/reference/quantities.md."""
         if quantity not in self._counts:
-            raise ArchspecError(f"unknown quantity {quantity!r}; choose one of {', '.join(self._counts)}")
+            raise ArchspecError(
+                f"unknown quantity {quantity!r}", help=f"choose from: {', '.join(self._counts)}"
+            )
         return self._counts[quantity]
 
     @check_arguments_of("count")

@@ -68,7 +68,7 @@ def arrange(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
         raise FormulaError(message, help=f"pass {option('depth', 1)} or more")
     if by not in GROUPS:
         help_ = did_you_mean(str(by), GROUPS) or f"choose from: {', '.join(GROUPS)}"
-        raise FormulaError(f"unknown arrangement {by!r}", help=help_)
+        raise FormulaError(f"{option('by')}: unknown grouping {by!r}", help=help_)
     if depth != 1 and by != "module":
         message = f"{option('depth')} has no effect with {option('by', by)}"
         raise FormulaError(message, help=f"pass {option('by', 'module')}, or leave out {option('depth')}")

@@ -130,10 +130,8 @@ def entries(path: str) -> tuple[Entry, ...]:
     except SpecError as error:
         raise SpecError([one._replace(help=_HELP) for one in error.problems]) from None
     except ArchspecError as error:
-        message = f"the notation file cannot be read: {error}"
-        raise FormulaError(
-            message, help="pass the path of a YAML file such as formulas/notation.yaml"
-        ) from None
+        help_ = "pass a YAML file in the format of formulas/notation.yaml"
+        raise FormulaError(error.problems[0]._replace(help=help_)) from None
     if not isinstance(root, YamlMapping):
         raise SpecError("a notation is a mapping of symbols", root.place, help=_HELP)
     found = []

@@ -126,7 +126,11 @@ def plan_of(budgets: Mapping[str, Any], scope: Scope) -> Plan:
         ),
         (flops is not None and tokens is None, "{flops} needs {tokens}", "add {tokens}, e.g. 2e11"),
         (flops and memory, "{flops} cannot be combined with {memory}", "leave out {flops} or {memory}"),
-        (law and compute is None, "{law} has no effect without {compute}", "add {compute}, e.g. 1e21"),
+        (
+            law and compute is None,
+            "{law} has no effect without {compute}",
+            "add {compute}, e.g. 1e21, or leave out {law}",
+        ),
     ):
         if is_wrong:
             raise SweepError(message.format(**flags), help=help_.format(**flags))
@@ -150,7 +154,7 @@ def _goals(plan: Plan, budgets: Mapping[str, Any]) -> list[Goal]:
             raise SweepError(message, help=f"pass more {option(more)} or fewer {option(fewer)}")
         goals.append(Goal(TRAINING, target))
     if (memory := budgets["memory"]) is not None:
-        most = size_of(memory, "bytes")
+        most = size_of(memory, MEMORY)
         goals.append(Goal(MEMORY, most, None, most))
     if plan.optimum is not None:
         goals.append(Goal(plan.optimum.counts, plan.optimum.params))
@@ -189,12 +193,13 @@ def size_of(text: str | float, quantity: str = "params") -> int:
     (7000000000, 1300000000, 17179869184, 350000000)
     """
     text = str(text).strip()
-    number = number_of(text, quantity == "bytes")
+    of_bytes = quantity in ("bytes", MEMORY)
+    number = number_of(text, of_bytes)
     if number is not None and 0 < number <= MAX_BUDGET:
         return number
-    examples = "16GiB, 24e9 or ..80GiB" if quantity == "bytes" else "7e9, 1.3B, 350M or 6e9..7e9"
-    help_ = f"give {option_of(quantity)} a value such as {examples}"
-    raise SweepError(f"{text} is {'too large' if number else 'not a size'}", help=help_)
+    examples = "16GiB, 24e9 or ..80GiB" if of_bytes else "7e9, 1.3B, 350M or 6e9..7e9"
+    wrong = "too large" if number else f"not a number of {'bytes' if of_bytes else 'parameters'}"
+    raise SweepError(f"{option_of(quantity)}: {text} is {wrong}", help=f"pass a value such as {examples}")
 
 
 def parse_goal(quantity: str, text: str | float) -> Goal:

@@ -16,7 +16,7 @@ from archspec.specs.files import read
 from archspec.specs.records import UNCOUNTED, Spec, model_types
 from archspec.typing_light import Any, NamedTuple
 
-_UNVALIDATED = "they were not validated against transformers"
+_UNVALIDATED = "not validated against transformers"
 _FURTHER = ("masked", "static", "working_set")
 
 

@@ -71,7 +71,8 @@ def _values(name: str, item: str, place: Place) -> Sequence[Any]:
         return [parse_override(f"{name}={item}")[1]]
     first, last, step = (Decimal(match[group] or 1) for group in (1, 2, 4))
     if last < first:
-        raise SweepError(f"{item} is empty: {last} is below {first}", place, help=_HELP)
+        message = f"the range {item} is empty: its last value {last} is below its first value {first}"
+        raise SweepError(message, place, help=_HELP)
     if step <= 0:
         raise SweepError(f"the step {step} must be positive", place, help=_HELP)
     if match[3]:

@@ -17,7 +17,7 @@ from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 def expression(text: str, name: str) -> Expression:
     """Parse an expression that a user typed. Errors: :class:`SpecError`, with a caret."""
     if not text.strip():
-        raise SweepError(f"{name} is empty", help="write an expression, e.g. hidden_size % 128 == 0")
+        raise SweepError(f"{name}: the expression is empty", help="write an expression, e.g. 4*hidden_size")
     return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
 
 

@@ -145,5 +145,6 @@ def _git(since: str, *command: str) -> list[str]:
         )
     except (OSError, subprocess.CalledProcessError) as error:
         detail = str(getattr(error, "stderr", "") or error).strip()
-        raise ArchspecError(f"git cannot list the changes since {since}: {detail}") from None
+        message = f"git cannot list the changes since {since}: {detail}"
+        raise ArchspecError(message, help="pass a commit, a branch or a tag of the repository") from None
     return done.stdout.splitlines()

@@ -118,15 +118,15 @@ def test_a_training_step(cli: Command) -> None:
         ("flops T5Model --encoder-tokens 0", "needs an encoder sequence length of at least 1"),
         ("cache gpt2 --batch 99999999999999999999", "--batch 99999999999999999999 is too large"),
         ("cache gpt2 --budget 1e99", "1e99 is too large for a memory budget"),
-        ("memory LlamaForCausalLM --dtype int64", "int64 is not a dtype"),
+        ("memory LlamaForCausalLM --dtype int64", "unknown dtype 'int64'"),
         ("table gpt2 --batch 0 --columns flops", "--batch must be an integer of at least 1, not 0"),
-        ("table gpt2 --dtype foo --columns bytes", "foo is not a dtype"),
+        ("table gpt2 --dtype foo --columns bytes", "unknown dtype 'foo'"),
         ("cache LlamaModel --budget many", "write 80GiB"),
         ("cache LlamaModel --weights nf4", "--weights has no effect without --budget"),
         ("memory BertModel --train --past 4", "--past cannot be combined with --train"),
         ("memory BertModel --train --optimizer adam", "did you mean adamw"),
         ("memory LlamaForCausalLM --budget 80GiB", "--budget is an option of archspec cache;"),
-        ("memory BertModel --weights mxfp4", "no layers of a supported kind"),
+        ("memory BertModel --weights mxfp4", "which has no supported layers"),
     ],
 )
 def test_refused(line: str, message: str, cli: Command) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from archspec.cli import command_line
 from archspec.cli.command_line import Values, command_options
+from archspec.errors import ArchspecError
 from archspec.tables.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,7 @@ def parsed(verb: str, line: list[str]) -> dict[str, object] | None:
     options = command_options(verb)
     try:
         found = vars(command_line.parser_of(verb).parse_args(line, Values()))
-    except SystemExit:
+    except (SystemExit, ArchspecError):
         return None
     given = {*found} - {option.name for option in options if option.positional}
     return {**command_line._defaults(options), **found, "given": given}
@@ -307,3 +308,26 @@ def test_an_option_without_effect_is_refused_by_name(line: str, configs: Path, c
     done = cli(line, code=2)
     assert not done.out and "help: " in done.err
     assert REFUSED[line] in done.err.partition("help: ")[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("-v", "unknown option '-v'\nhelp: choose from: --help, --print-completion, --version"),
+        ("--hlep", "unknown option '--hlep'\nhelp: did you mean --help?"),
+        ("--json count gpt2", "--json precedes the command\nhelp: write archspec count … --json"),
+        ("count gpt2 bert", "unexpected argument 'bert'\nhelp: run archspec count --help"),
+        ("count", "missing CONFIG|ARCH\nhelp: pass it, e.g. archspec count config.json"),
+        ("count gpt2 --sett n_layer=3", "unknown option '--sett'\nhelp: did you mean --set?"),
+        ("cache gpt2 --batch 1k", "--batch must be an integer, not '1k'\nhelp: write e.g. --batch 8"),
+        ("solve gpt2 --within x", "--within must be a number, not 'x'\nhelp: write e.g. --within 2.5"),
+        ("cache gpt2 --budget", "--budget needs a value\nhelp: write --budget BYTES"),
+        ("diff gpt2 bert --format x", "--format: unknown value 'x'\nhelp: choose from: text, markdown"),
+        (
+            "memory gpt2 --past -1",
+            "--past must be an integer of at least 0, not -1\nhelp: pass --past 0 or more",
+        ),
+    ],
+)
+def test_errors_of_the_command_line_have_a_help_line(line: str, message: str, cli: Command) -> None:
+    assert cli(*line.split(), code=2).err == f"{message}\n"

@@ -59,7 +59,7 @@ def test_all_goes_on_past_a_spec_that_is_not_well_formed(
         (["verify", "BertModell"], "did you mean BertModel"),
         (["verify", "nosuch"], "run archspec list"),
         (["verify", "bert", "--all"], "too many ways to choose"),
-        (["verify", "bert", "--samples", "-1"], "--samples -1 is negative"),
+        (["verify", "bert", "--samples", "-1"], "--samples must be an integer of at least 0, not -1"),
         (["verify", "layoutlmv2"], "layoutlmv2 is not supported"),
         (["verify", "t5gemma2_decoder"], "t5gemma2_decoder is only a part of other models"),
         (["verify", "--costs", "MistralModel", "--json"], "--json cannot be combined with --costs"),

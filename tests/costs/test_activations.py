@@ -119,7 +119,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> archspec.Model:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"attention": "flash"}, "with flash attention: they were not validated against"),
+        ({"attention": "flash"}, "with flash attention: not validated against"),
         ({"checkpointing": True}, "with eager attention and checkpointing: they were"),
         ({"dtype": "float16"}, "activations are not supported with float16"),
         ({"attention": "sdpa"}, "activations are not supported with sdpa"),

@@ -270,13 +270,13 @@ def test_a_class_that_cannot_be_read_is_named(module: Callable[..., None]) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["BertModle"], "no class and no model type 'BertModle'\nhelp: did you mean BertModel"),
+        (["BertModle"], "no class or model type 'BertModle'\nhelp: did you mean BertModel"),
         (["BertConfig"], "BertConfig is not a torch.nn.Module\nhelp: "),
         (
             ["BertModel", "--config", "own:Config"],
-            "--config is for a class of your own; BertModel has its own\nhelp: ",
+            "--config has no effect: transformers has a config class for BertModel\nhelp: leave out --config",
         ),
-        (["BertModel", "--samples", "-1"], "--samples -1 is negative\nhelp: "),
+        (["BertModel", "--samples", "-1"], "--samples must be an integer of at least 0, not -1\nhelp: "),
         (["absent:Net"], "absent cannot be imported: ModuleNotFoundError: No module named 'absent'\nhelp: "),
         (["broken:Net"], "broken cannot be imported: ZeroDivisionError: division by zero\nhelp: "),
         (["own:Nett"], "own has no class 'Nett'\nhelp: did you mean Net"),

@@ -158,7 +158,7 @@ def test_what_a_dataclass_works_out_after_its_constructor_is_a_default(
             "own:Net has no keyword argument widht\nhelp: did you mean width?",
         ),
         (["byte_lm:ByteLM", "--kwargs", "width=3"], "byte_lm:ByteLM takes a ByteLMConfig, and no keyword"),
-        (["BertModel", "--kwargs", "width=3"], "--kwargs is for a class of your own; BertModel has a config"),
+        (["BertModel", "--kwargs", "width=3"], "--kwargs has no effect: transformers has a config"),
         (
             ["unread:Net"],
             "unread.py:18:9: not supported: a generator\n            self.layers = nn.ModuleList(",

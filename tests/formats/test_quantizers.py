@@ -52,7 +52,7 @@ def test_bitsandbytes_and_fp8_take_the_same_modules(name: str, monkeypatch: pyte
         if taken:
             assert {*ours.weights(format)._packed_bytes} == taken
         else:
-            with pytest.raises(archspec.ArchspecError, match="no layers of a supported kind"):
+            with pytest.raises(archspec.ArchspecError, match="which has no supported layers"):
                 _ = ours.weights(format).bytes
     torch.set_default_dtype(torch.bfloat16)
     try:
@@ -61,7 +61,7 @@ def test_bitsandbytes_and_fp8_take_the_same_modules(name: str, monkeypatch: pyte
         torch.set_default_dtype(torch.float32)
     parameters = [*model.parameters()]
     if not any(one.element_size() == 1 for one in parameters):
-        with pytest.raises(archspec.ArchspecError, match="no layers of a supported kind"):
+        with pytest.raises(archspec.ArchspecError, match="which has no supported layers"):
             _ = ours.weights("fp8").bytes
     else:
         assert ours.weights("fp8").bytes == sum(one.nbytes for one in parameters)

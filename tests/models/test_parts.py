@@ -61,7 +61,7 @@ def test_a_formula_is_written_like_the_command_does(form: str, cli: Any) -> None
 @pytest.mark.parametrize(
     ("method", "arguments", "message"),
     [
-        ("split", ("layers",), r"(?s)unknown arrangement 'layers'.*did you mean layer"),
+        ("split", ("layers",), r"(?s)by: unknown grouping 'layers'.*did you mean layer"),
         ("split", ("module", 0), "depth must be at least 1, not 0"),
         ("table", ("html",), r"(?s)unknown table format 'html'.*choose markdown or latex"),
         ("render", ("fortran",), "unknown formula format 'fortran'"),

@@ -139,7 +139,7 @@ def test_bytes_are_a_limit_unless_a_range_is_given() -> None:
 
 @pytest.mark.parametrize("text", INVALID)
 def test_invalid_sizes_are_refused(text: str) -> None:
-    with pytest.raises(SweepError, match=r"is not a size|is not a range|is too large"):
+    with pytest.raises(SweepError, match=r"is not a number of|is not a range|is too large"):
         parse_goal("params", text)
 
 

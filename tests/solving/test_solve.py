@@ -96,8 +96,8 @@ def test_errors_name_the_obstacle(options: dict[str, Any], message: str) -> None
     [
         ("--free hidden_size", "no budget is given"),
         ("--params 7e9 --tolerance -1", "--tolerance must be a percentage from 0 to 1,000,000,000, not -1"),
-        ("--params 7Gb", "7Gb is not a size"),
-        ("--params 7,00,000", "7,00,000 is not a size"),
+        ("--params 7Gb", "--params: 7Gb is not a number of parameters"),
+        ("--params 7,00,000", "7,00,000 is not a number of parameters"),
         ("--params 7e9 --free hiden_size", "did you mean hidden_size?"),
         ("--params 7e9 --free hidden_size --multiple vocab_size=8", "vocab_size is not in --free"),
         ("--params 7e9 --free hidden_size --multiple hidden_size=0", "is not a positive 64-bit integer"),
@@ -124,7 +124,7 @@ def test_errors_name_the_obstacle(options: dict[str, Any], message: str) -> None
             "--params 7e9 --free hidden_size,num_attention_heads --set hidden_size=1:900000",
             "the search has too many configs, 459,900,000",
         ),
-        ("--bytes 1GiB --dtype int3 --free hidden_size", "int3 is not a dtype"),
+        ("--bytes 1GiB --dtype int3 --free hidden_size", "unknown dtype 'int3'"),
         ("--params 7e9 --free hidden_size --out /proc/nowhere", "/proc/nowhere"),
     ],
 )
