@@ -292,4 +292,4 @@ def _near_fields(scope: Scope, name: str, is_part: bool) -> str:
     if words:
         return f"did you mean {list_names(words[:3])}?"
     near = did_you_mean(name, [one for one in known if one[:1] != "_"])
-    return near or f"run archspec sensitivity {spec.model_type} to list the fields that affect counts"
+    return near or f"run archspec sensitivity {spec.model_type} to see the fields that affect counts"
