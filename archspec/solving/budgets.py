@@ -129,7 +129,7 @@ def plan_of(budgets: Mapping[str, Any], scope: Scope) -> Plan:
         (
             law and compute is None,
             "{law} has no effect without {compute}",
-            "add {compute}, e.g. 1e21, or leave out {law}",
+            "add {compute}, or leave out {law}",
         ),
     ):
         if is_wrong:
