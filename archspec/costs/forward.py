@@ -214,7 +214,7 @@ def check_length(name: str, value: int | None) -> None:
     if type(value) is int and value >= least:
         raise ArchspecError(f"{option(name, value)} is too large", help=f"pass a smaller {option(name)}")
     message = f"{option(name)} must be an integer of at least {least}, not {value!r}"
-    raise ArchspecError(message, help=f"pass {option(name, max(1, least))} or more")
+    raise ArchspecError(message, help=f"pass {option(name, least)} or more")
 
 
 def check_supported(scope: Scope, architecture: str, training: bool = False) -> None:

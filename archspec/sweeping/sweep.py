@@ -139,8 +139,7 @@ class Sweep(Report):
             if seen >= MANY and not yes:
                 message = f"{found:,} of the first {seen:,} configs have rows, of {self.points:,}"
                 raise SweepError(message, help=f"pass {option('yes', True)} to search all of them")
-        left = found - len(taken)
-        more = f"{left:,} more row{'s' * (left > 1)}" if left else ""
+        more = f"{left:,} more row{'s' * (left > 1)}" if (left := found - len(taken)) else ""
         if seen < self.points:
             more = f"the first {len(taken):,} rows of a sweep over {self.points:,} configs"
         said = self.remarks(seen) if seen else []

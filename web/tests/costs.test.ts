@@ -185,7 +185,7 @@ flow(
     await page.getByText("awq quantizes linear layers and experts").waitFor();
     await page.getByText("262,410,240 of 7,241,732,096 parameters stay in bfloat16").waitFor();
     await page.getByText("in bytes", { exact: true }).click();
-    await page.getByRole("row", { name: "weights in awq, 4 bits 3,625,975,808" }).waitFor();
+    await page.getByRole("row", { name: "weights in awq (4 bits) 3,625,975,808" }).waitFor();
     await page.getByText("≥ 129,360,290,572 (120.5 GiB)").waitFor(); // archspec memory … --train
     await page.getByText("A lower bound; not included: inputs and buffers; temporary tensors").waitFor();
     assert.equal(await page.getByText("the config has no dtype").count(), 0);
