@@ -120,7 +120,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> archspec.Model:
     ("options", "message"),
     [
         ({"attention": "flash"}, "with flash attention: not validated against"),
-        ({"checkpointing": True}, "with eager attention and checkpointing: they were"),
+        ({"checkpointing": True}, "with eager attention and checkpointing: not validated"),
         ({"dtype": "float16"}, "activations are not supported with float16"),
         ({"attention": "sdpa"}, "activations are not supported with sdpa"),
         ({"batch": 0}, "batch must be an integer of at least 1, not 0"),
