@@ -95,7 +95,7 @@ def test_unsupported_shards_are_refused(raw: Any, options: dict[str, Any], messa
             EXPERTS,
             {"expert_parallel": 2, "data_parallel": 2},
             ("flops", "activation_bytes", "total_bytes"),
-            "and expert parallelism are not supported",
+            "expert parallelism are not supported",
         ),
         (TINY, {"tensor_parallel": 2, "checkpointing": True}, ("recomputed_flops",), "recomputed FLOPs"),
         ({**TINY, "intermediate_size": 98}, {"tensor_parallel": 4}, ("activation_bytes",), "equal parts"),
