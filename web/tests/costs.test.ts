@@ -72,7 +72,7 @@ test("the page and the command line agree", async () => {
 
   const memory = commandLine("memory", ...called, ...stored);
   await page.getByText("in bytes", { exact: true }).click();
-  const total = await rowOf(page, "memory of the call", "total").getByRole("cell").allTextContents();
+  const total = await rowOf(page, "inference memory", "total").getByRole("cell").allTextContents();
   const totals = Object.values(memory.total_bytes).map((count) => `≥ ${written(count)}`);
   assert.deepEqual(total, ["total", ...totals]);
 
@@ -105,7 +105,7 @@ test("a number that JavaScript would round keeps all digits", async () => {
 });
 
 flow(
-  "changes of the call, the weights and the accelerator are counted and stored in the address",
+  "changes of the lengths, the weights and the accelerator are counted and stored in the address",
   async (page) => {
     await page.getByText(FLOPS).waitFor();
     await page.getByLabel("tokens", { exact: true }).fill("4096");

@@ -7,7 +7,7 @@ export const QUANTITIES = {
   active_params: "active parameters",
   non_embedding_params: "non-embedding parameters",
   bytes: "bytes of the parameters",
-  flops: "FLOPs of the call",
+  flops: "FLOPs of the forward pass",
   cache_bytes: "bytes of the cache",
 } as const;
 export type Quantity = keyof typeof QUANTITIES;

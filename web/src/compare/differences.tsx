@@ -11,7 +11,10 @@ const sizes = (a: Counts, b: Counts): [keyof Counts, string][] => [
   ...QUANTITIES.map(({ name, title }): [keyof Counts, string] => [name, title]),
   ["bytes", a.dtype === b.dtype ? `bytes, ${a.dtype}` : `bytes, A ${a.dtype}, B ${b.dtype}`],
 ];
-const COSTS: Record<string, string> = { flops: "FLOPs of the call", cache_elements: "elements of the cache" };
+const COSTS: Record<string, string> = {
+  flops: "FLOPs of the forward pass",
+  cache_elements: "KV cache elements",
+};
 
 const FEW = 8; // changes shown without folding
 const largestFirst = keep("largest", false);

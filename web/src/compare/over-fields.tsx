@@ -79,7 +79,7 @@ export function OverFields({
           <Switches asked={asked} change={change} />
           <Gone asked={asked} />
           <p class="note">
-            At most {MOST_POINTS} values and {MOST_CURVES} curves; FLOPs and cache use the call set in the
+            At most {MOST_POINTS} values and {MOST_CURVES} curves; FLOPs and cache use the lengths set in the
             Costs view.
           </p>
         </fieldset>

@@ -1,4 +1,4 @@
-/** The inputs of costs: the call, the training step and the accelerator. */
+/** The inputs of costs: the forward pass, the training step and the accelerator. */
 import { computed } from "@preact/signals";
 import optimizers from "../../../formulas/optimizers.json";
 import weights from "../../../formulas/weight_formats.json";

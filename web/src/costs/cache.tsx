@@ -1,4 +1,4 @@
-/** The KV cache after a call, and how much of it fits the accelerator. */
+/** The KV cache after a forward pass, and how much of it fits the accelerator. */
 import { bytes, type Whole, whole } from "../numbers";
 import { ReportTable } from "../parts/report-table";
 import type { Cache } from "./answer";

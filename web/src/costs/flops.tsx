@@ -1,4 +1,4 @@
-/** The FLOPs of a call, by module. */
+/** The FLOPs of a forward pass, by module. */
 import { flops as short, whole } from "../numbers";
 import { Fact } from "../parts/fact";
 import { Icicle } from "../parts/icicle";

@@ -49,8 +49,8 @@ export function CostsForm({ usual }: { usual: number | undefined }) {
         <Choice held={call} name="weights" options={FORMATS} otherwise="as configured" />
         <Switch held={call} name="last" title="logits of the last token only" />
         <p class="note">
-          A prompt is one call of its tokens; each token that is generated is a call of 1, with those before
-          it past in the cache.
+          Prefill is one forward pass over the tokens of the prompt. A decode step is a forward pass of one
+          token, with the earlier ones as past tokens in the cache.
         </p>
       </fieldset>
       <fieldset>
@@ -76,7 +76,7 @@ export function CostsForm({ usual }: { usual: number | undefined }) {
           <Whole key={name} held={training} name={name} title={title} />
         ))}
         <p class="note">
-          Batch and tokens are those of the call, on each rank of data; what is parallel is a number of ranks.{" "}
+          Batch and tokens are those above, on each data-parallel rank; a degree is a number of ranks.{" "}
           {training.value.optimizer}: {OPTIMIZERS[training.value.optimizer]?.about}.
         </p>
       </fieldset>

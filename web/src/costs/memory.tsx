@@ -1,4 +1,4 @@
-/** The memory of a call, compared with the accelerator's. */
+/** The memory of a forward pass, compared with the accelerator's. */
 import { bytes, type Whole, whole } from "../numbers";
 import { ReportTable } from "../parts/report-table";
 import { StackedBar } from "../parts/stacked-bar";
@@ -89,7 +89,7 @@ function InBytes({ memory }: { memory: Memory }) {
   const heads = allocations.map(([name]) => (name === "none" ? ">bytes" : `>cache ${name}`));
   return (
     <ReportTable
-      name="memory of the call"
+      name="inference memory"
       table={{ columns: ["part", ...heads].join("|"), header: true, rows }}
     />
   );

@@ -22,9 +22,9 @@ const answer = answering(() => {
 
 /** The parts, in display order. */
 const TITLES: Record<keyof Costs, string> = {
-  memory: "memory of the call",
-  cache: "cache after the call",
-  flops: "FLOPs of the call",
+  memory: "inference memory",
+  cache: "KV cache",
+  flops: "FLOPs of the forward pass",
   training: "memory of a training step",
 };
 const NAMES = Object.keys(TITLES) as (keyof Costs)[];
