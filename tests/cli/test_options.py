@@ -171,7 +171,7 @@ BY_DESIGN = {  # changes nothing in a line of this test
     "--csv-safe": "has an effect if a text starts with =, +, - or @: see test_columns.py",
     "--overwrite": "has an effect if the file exists: see test_inputs.py",
 }
-COLUMNS = ("bytes", "flops", "cache_bytes")
+COLUMNS = ("bytes", "flops", "cache_bytes,params")  # LlamaModel has the cache of LlamaForCausalLM
 MORE = {  # contexts in which other options have an effect
     "formula": (
         *("", "--format latex", "--format python", "--json", "--piecewise", "--by module"),
