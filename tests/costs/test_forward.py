@@ -154,7 +154,7 @@ def test_bytes_of_states_have_no_closed_form_in_one_dtype() -> None:
 
     with pytest.raises(FormulaError, match="have a fixed dtype"):
         elements("mamba2", "Mamba2Model").in_bytes("bfloat16")
-    with pytest.raises(FormulaError, match="--dtype has no effect on flops"):
+    with pytest.raises(FormulaError, match="dtype has no effect on flops"):
         archspec.load("LlamaModel").sensitivity("flops", dtype="bf16")
     plain = elements("llama", "LlamaModel")
     assert plain.in_bytes("bfloat16").evaluate() == 2 * plain.evaluate()
