@@ -24,7 +24,7 @@ def test_the_text_class_in_the_help_has_costs() -> None:
         try:
             archspec.load(name).forward(tokens=2)
         except archspec.ArchspecError as error:
-            found = re.search(r"pass --architecture (\w+) for the costs", error.problems[0].help)
+            found = re.search(r"pass architecture='(\w+)'", error.problems[0].help)
             if found:
                 assert archspec.load(name, found[1]).flops(tokens=2).flops > 0, name
                 named += 1

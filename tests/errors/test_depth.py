@@ -32,7 +32,7 @@ import sys, tempfile, threading
 from pathlib import Path
 import archspec
 from archspec.configs.overrides import parse_settings
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 
 def load(text):
     path = Path(tempfile.mkdtemp()) / "config.json"
@@ -45,7 +45,7 @@ def sweep(where):
 def spec(text):
     path = Path(tempfile.mkdtemp()) / "a.yaml"
     path.write_text(text)
-    shipped().load_file(str(path))
+    shipped_library().load_file(str(path))
 
 def run():
     try:

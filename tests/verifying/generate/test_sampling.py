@@ -14,19 +14,19 @@ from archspec.verifying.generate.sampling import Sampler
 
 DRAWN = """
 import json
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.verifying.generate.sampling import Sampler
 for name in ('bert', 'wav2vec2', 'swin', 'llava'):
-    sampler = Sampler(shipped().load(name), 5)
+    sampler = Sampler(shipped_library().load(name), 5)
     for _ in range(20): print(json.dumps(sampler.sample())); sampler.add_valid()
 """
 SEARCHED = """
 import json
-from archspec.specs.library import shipped
+from archspec.specs.library import shipped_library
 from archspec.verifying.generate.sampling import Sampler
 from archspec.verifying.generate.search import Search
 for name in ('gpt2', 'mixtral'):
-    spec = shipped().load(name)
+    spec = shipped_library().load(name)
     search = Search(spec, spec.architectures[0], Sampler(spec, 5))
     for raw in search.configs([{'model_type': name, 'num_hidden_layers': 1}]): print(json.dumps(raw))
 """
