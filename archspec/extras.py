@@ -23,14 +23,14 @@ def missing_package(error: BaseException) -> MissingPackageError | None:
 
     >>> print(missing_package(ModuleNotFoundError(name="pyarrow.parquet")))
     pyarrow is not installed
-    help: pip install "archspec-formulas[sweep]"
+    help: run pip install "archspec-formulas[sweep]"
     """
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or package not in {*EXTRAS, *_USERS_OWN}:
         return None
     wanted = f'"archspec-formulas[{EXTRAS[package]}]"' if package in EXTRAS else package
     message = f"{_INSTALLED_AS.get(package, package)} is not installed"
-    return MissingPackageError(message, help=f"pip install {wanted}")
+    return MissingPackageError(message, help=f"run pip install {wanted}")
 
 
 @contextmanager

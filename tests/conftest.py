@@ -6,6 +6,7 @@ and does not say so fails on every machine. The fast tier also leaves out the te
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
 import json
 import os
@@ -50,6 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.meta_path.insert(0, WithoutReference())
     else:
         stand_in()  # before any test imports transformers, which looks for packages once
+        with contextlib.suppress(ImportError):  # its log handler keeps this stderr, not a test's
+            from transformers.utils.logging import get_logger
+
+            get_logger()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

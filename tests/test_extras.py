@@ -21,7 +21,7 @@ ASKED = {  # missing packages -> the extra to install, and the calls that need i
     "polars": ("polars", [f"{GRID}.to_polars()"]),
     "torch transformers": (VERIFY, [*(f"main({line})" for line in VERIFYING), *IN_PYTHON]),
     "z3": (VERIFY, ["main(['verify', 'BertModel'])", *IN_PYTHON]),
-    "huggingface_hub": ("huggingface-hub, or give the path of a file", ["archspec.load('some/model')"]),
+    "huggingface_hub": ("huggingface-hub, or pass a path", ["archspec.load('some/model')"]),
 }
 INSTALLED_AS = {"z3": "z3-solver", "huggingface_hub": "huggingface-hub"}
 CODE = """
@@ -57,7 +57,7 @@ def test_what_to_install_is_said(packages: str) -> None:
     for said in json.loads(done.stdout):
         message, help_ = said.split("\n")
         package = INSTALLED_AS.get(packages, packages.split()[0])
-        assert message.endswith(f"{package} is not installed") and help_ == f"help: pip install {wanted}"
+        assert message.endswith(f"{package} is not installed") and help_ == f"help: run pip install {wanted}"
 
 
 def test_it_is_an_import_error_too() -> None:

@@ -115,4 +115,4 @@ def test_what_is_wrong_keeps_to_the_width(on_terminal: Callable[..., str]) -> No
 
     shown = on_terminal(40, run)
     assert max(map(len, shown.splitlines())) <= 40
-    assert "is empty: 1024 is below 4096" in " ".join(shown.split()) and "^\n" in shown
+    assert "its last value 1024 is below its first value 4096" in " ".join(shown.split()) and "^\n" in shown

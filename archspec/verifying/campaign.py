@@ -110,19 +110,20 @@ def named_architectures(names: Iterable[str]) -> Chosen:
         pairs = [(name, architecture) for architecture in known.get(name, ())]
         pairs = pairs or [(model_type, name) for model_type in index.get(name, ())]
         if not pairs:
-            help_ = did_you_mean(name, [*index, *known]) or LIST_HELP
-            raise UnknownArchitectureError(_unsupported_reason(name), help=help_)
+            raise _unsupported(name, [*index, *known])
         for model_type, architecture in pairs:
             chosen.setdefault(model_type, {})[architecture] = None
     return {model_type: tuple(architectures) for model_type, architectures in chosen.items()}
 
 
-def _unsupported_reason(name: str) -> str:
+def _unsupported(name: str, known: list[str]) -> UnknownArchitectureError:
     if name not in shipped_library().model_types():
-        return f"there is no spec for {name!r}"
+        help_ = did_you_mean(name, known) or LIST_HELP
+        return UnknownArchitectureError(f"there is no spec for {name!r}", help=help_)
     if refusal := shipped_library().load(name).refuse:
-        return f"{name} is not counted: {refusal}"
-    return f"{name} is only a part of other models: verify one of those"
+        return UnknownArchitectureError(f"{name} is not supported: {refusal}", help=LIST_HELP)
+    message = f"{name} is only a part of other models: verify one of those"
+    return UnknownArchitectureError(message, help=LIST_HELP)
 
 
 def changed_architectures(since: str = "HEAD") -> Chosen:

@@ -23,7 +23,7 @@ def test_nothing_is_new_with_the_release_of_the_specs() -> None:
 def test_a_class_of_one_release_alone_is_new_or_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     older = {name: found for name, found in exported_types().items() if name != "mobilenet_v1"}
     older["bygone"] = ModelType({"BygoneModel": exported_types()["bert"].classes["BertModel"]}, {}, ())
-    monkeypatch.setattr(release, "exported_classes", lambda: older)
+    monkeypatch.setattr(release, "exported_types", lambda: older)
     found = release.changes()
     assert found.gone == [("bygone", "BygoneModel")]
     assert {model_type for model_type, _ in found.new} == {"mobilenet_v1"}

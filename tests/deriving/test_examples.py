@@ -188,7 +188,7 @@ def test_a_spec_is_held_to_its_class_and_its_config(capsys: pytest.CaptureFixtur
     spec.write_text(text.replace("depth: 4", "depth: 5").replace("3 * width", "width"))
     assert main(["verify", "--specs", "specs", "--samples", "2"]) == 1
     out = capsys.readouterr().out
-    assert "depth: the code 4, the spec 5" in out and "blocks.0.qkv.weight: the code (768, 256)" in out
+    assert "depth: your code: 4; the spec: 5" in out and "blocks.0.qkv.weight: your code: (768, 256)" in out
     spec.write_text(text.replace("code: byte_lm.py", "code: gone.py"))
     assert main(["verify", "byte_lm", "--specs", "specs"]) == 2
     assert "gone cannot be imported" in capsys.readouterr().out

@@ -155,8 +155,8 @@ def test_configs_without_a_shape_to_choose_are_refused(architecture: str, given:
 @pytest.mark.parametrize(
     ("params", "message", "end"),
     [
-        ("1k", "the nearest is 835,522 % off, hidden_size = 128", "hidden_size = 128 is the smallest"),
-        ("4000P", "no config is within 50 % of the budget", "is the largest of its values"),
+        ("1k", "the nearest deviates by 835,522%: hidden_size = 128", "allow smaller values with set"),
+        ("4000P", "no config is within 50% of the budget", "allow larger values with set"),
     ],
 )
 def test_unreachable_sizes_are_refused(params: str, message: str, end: str) -> None:

@@ -171,7 +171,7 @@ def test_modules_are_those_of_torch(spec: str, config: dict[str, Any], parts: Pa
 @pytest.mark.parametrize(
     ("spec", "config", "message"),
     [
-        (FILLED, {"merged": 3}, "merged: the number 3 is not a sub-config"),
+        (FILLED, {"merged": 3}, "merged must be a mapping of fields, not the number 3"),
         (OLD_NAME, {"audio_config": {"model_type": "other_name"}}, "other_name"),
         (WEIGHT_NORM, {"out": 0}, "weight has 0 rows"),
     ],

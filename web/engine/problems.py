@@ -29,9 +29,11 @@ IN_THE_PAGE = (  # patterns that name the command line, and the page's wording, 
     (r"run archspec list to see the", "see the list of"),
     (r"run archspec sensitivity \w+ to see", "see the knobs for"),
     (r"archspec memory --weights reports", "the costs report"),
+    (r"archspec memory reports it", "it is a part of the inference memory"),
     (r", or change ranges and steps of fields with --set and --multiple", ""),
     (r"with --set", "with the knobs"),
     (r"\bbf16\b", "bfloat16"),
+    (r"--([a-z]+)-([a-z]+)", r"\1 \2"),
     (r"--set |--(?=\w)", ""),
 )
 

@@ -63,7 +63,7 @@ def test_a_wrong_share_is_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert exact("FLOPs") and exact("eager")
     monkeypatch.setattr(parallel.Shares, "flops", lambda *given: given[2])
-    monkeypatch.setattr(parallel.Shares, "kept", lambda *given: given[2])
+    monkeypatch.setattr(parallel.Shares, "saved_bytes", lambda *given: given[2])
     assert not exact("FLOPs") and not exact("eager")
 
 
