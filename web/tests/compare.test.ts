@@ -116,7 +116,7 @@ flow(
   "FLOPs that eager code spends in addition are noted",
   async (page) => {
     await page.getByText("269,007,022,063,616").waitFor(); // archspec diff … --tokens 1 --past 131071
-    await page.getByText("in A, transformers' eager code computes 369 times 2 × active parameters").waitFor();
+    await page.getByText("in A, transformers' eager code uses 369 times as many FLOPs as expected").waitFor();
   },
   link({
     view: "compare",
@@ -149,7 +149,7 @@ flow(
     await page.getByText("rank 2 (LlamaForCausalLM) and rank 1 (LlamaForCausalLM)").waitFor();
     await page.getByLabel("size", { exact: true }).fill("seven");
     await page.getByLabel("size", { exact: true }).press("Enter");
-    await page.getByRole("alert").getByText("seven is not a size").waitFor();
+    await page.getByRole("alert").getByText("seven is not a number of parameters").waitFor();
   },
   link({ ...LLAMA, plot: LAYERS }),
 );

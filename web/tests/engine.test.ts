@@ -81,7 +81,7 @@ test("a config of 3,000 brackets is refused, and the engine continues", async ()
   ]) {
     await text.fill(deep);
     await said.filter({ hasText: "nested deeper than 64 levels" }).waitFor();
-    await said.filter({ hasText: "remove levels" }).waitFor();
+    await said.filter({ hasText: "remove brackets" }).waitFor();
     assert.equal(await said.filter({ hasText: "archspec fails" }).count(), 0);
     await text.fill('{"model_type": "bert",\n "num_hidden_layers": 2}');
     await counts(page, "38,603,520");

@@ -79,7 +79,7 @@ flow("a config of unknown code is counted as the class that is chosen", async (p
   await page.getByText('write "model_type": "llama" in the config').waitFor();
   const text = '{"model_type": "foo", "auto_map": {"AutoModel": "foo.Foo"}, "num_hidden_layers": 2}';
   await page.getByLabel("config.json", { exact: true }).fill(text);
-  const alert = page.getByRole("alert").filter({ hasText: "foo is not a model type" });
+  const alert = page.getByRole("alert").filter({ hasText: "has no model type 'foo'" });
   assert.match((await alert.textContent()) ?? "", /choose the class to count it as$/);
   await page.getByLabel("Class").selectOption("BertForMaskedLM");
   await page.getByRole("heading", { name: "BertForMaskedLM" }).waitFor();
@@ -109,7 +109,7 @@ flow("a pasted config is counted, or refused with line and caret", async (page) 
   assert.match((await alert.locator("pre").textContent()) ?? "", /^ "hidden_size": "wide"}\n \^{13}$/);
   assert.match((await alert.textContent()) ?? "", /the text 'wide' is not an int/);
   await text.fill('{"model_type": "bert",\n "hidden_size": }');
-  await page.getByRole("alert").filter({ hasText: "not JSON" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "invalid JSON" }).waitFor();
 });
 
 flow("a config.json that is dropped is counted as what it says", async (page) => {
