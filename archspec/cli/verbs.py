@@ -1,18 +1,22 @@
-"""The verbs that print more than a report: tree, tensors, solve, derive and lint."""
+"""The verbs that print more than a report: tree, tensors, sweep, solve, derive and lint."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from archspec.cli.command_line import Values, combination_error, require
 from archspec.cli.run import arguments, class_and_config, load_model, print_json
-from archspec.errors import ArchspecError
-from archspec.terminal import number, print_report, print_sentence, table
+from archspec.errors import ArchspecError, SweepError
+from archspec.terminal import number, print_report, print_sentence, progress, table
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from archspec.sweeping.sweep import Sweep
     from archspec.tree.tensors import Tensor
+
+_MOST_ROWS = 100_000  # rows are in memory until the widths of the columns are known
 
 
 def tree(args: Values) -> int:
@@ -44,6 +48,74 @@ def _marks(tensor: Tensor) -> str:
     return ", ".join(filter(None, [kind, tensor.tied_to and f"tied to {tensor.tied_to}"]))
 
 
+def sweep(args: Values) -> int:
+    """Write the grid to files, or print its SQL, its JSON or its first rows."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that incomplete files are removed
+    out = (args.out or "").lower()
+    require(args, "wide", "--out FILE.parquet or FILE.arrow", out.endswith((".parquet", ".arrow")))
+    require(args, "overwrite", "--out or --plot", args.out or args.plot)
+    require(args, "csv_safe", "--out FILE.csv", out.endswith(".csv"))
+    grid = _grid(args, *class_and_config(args))
+    if args.sql:
+        print(grid.sql(args.sql, args.table))
+    elif args.out or args.plot:
+        _write_grid(args, grid)
+    else:
+        _print_grid(args, grid)
+    return 0
+
+
+def _grid(args: Values, source: Any, architecture: str | None) -> Sweep:
+    from archspec.sweeping.sweep import sweep
+
+    if not args.set:
+        example = args.config if "=" in (args.config or "") else "num_hidden_layers=2:96"
+        raise SweepError("nothing is swept", help=f"pass values for at least one field, e.g. --set {example}")
+    options = arguments("sweep", args, without=("model", "architecture", "where"))
+    where = args.where[0] if len(args.where) == 1 else args.where
+    return sweep(source, options.pop("set"), architecture=architecture, where=where, **options)
+
+
+def _write_grid(args: Values, grid: Sweep) -> None:
+    from archspec.sweeping.files import refuse_existing
+
+    for path in filter(None, (args.out, args.plot)):
+        refuse_existing(path, args.overwrite)
+    if args.out:
+        with progress("sweeping") as show:
+            rows = grid.write(args.out, show, args.yes, args.overwrite, args.csv_safe)
+        _print_notes(f"{args.out}: {rows:,} rows", *grid.remarks())
+    if args.plot:
+        others = [_grid(args, model, None) for model in args.overlay]
+        grid.plot(args.plot, args.kind, args.log, others, args.overwrite)
+        _print_notes(args.plot)
+    _print_notes(*grid.notes)
+
+
+def _print_grid(args: Values, grid: Sweep) -> None:
+    from archspec.sweeping.files import check_size, write_lines
+
+    if not 0 <= args.rows <= _MOST_ROWS:
+        help_ = f"pass --rows 0 to {_MOST_ROWS}, or write all rows with --out FILE"
+        raise SweepError(f"--rows {args.rows} is out of range", help=help_)
+    if args.json:
+        check_size(grid.points, args.yes)
+        with progress("sweeping") as show:
+            write_lines(grid.batches(None if sys.stdout.isatty() else show), sys.stdout)
+        _print_notes(*grid.remarks(), *grid.notes)
+        return
+    with progress("sweeping") as show:
+        found = grid.head(args.rows, args.yes, show)
+    table(*found.table())
+    more = f"{found.more}; use --rows N to print more, or --out FILE to write all" if found.more else ""
+    _print_notes(*filter(None, [more]), *found.remarks)
+
+
+def _print_notes(*notes: str) -> None:
+    for note in notes:
+        print_sentence(note, sys.stderr)
+
+
 def solve(args: Values) -> int:
     """Print configs that meet a budget, and write them to the directory that is given."""
     from archspec.solving.solve import solve
@@ -63,8 +135,7 @@ def solve(args: Values) -> int:
     for one, folder in zip(found, folders, strict=False):
         one.save(folder, args.overwrite)
     print_json(found.as_json()) if args.json else print_report(found.blocks())
-    for note in found.notes:
-        print_sentence(f"note: {note}", sys.stderr)
+    _print_notes(*(f"note: {note}" for note in found.notes))
     return 0
 
 
@@ -81,8 +152,7 @@ def derive(args: Values) -> int:
         print("\n".join(os.path.join(args.output, f"{model_type}.yaml") for model_type in found.drafts))
     else:
         print(found)
-    for line in found.verdicts():
-        print_sentence(line, sys.stderr)
+    _print_notes(*found.verdicts())
     return 1 if found.has_differences else 0
 
 

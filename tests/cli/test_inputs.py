@@ -52,10 +52,7 @@ def test_every_verb_reads_a_config_on_stdin(
     ("data", "message"),
     [
         (b'{"model_type": "gpt2",\n "n_layer": }', "<stdin>:2:13: invalid JSON"),
-        (
-            b'{"model_type": "gpt2",\n "n_layer": "two"}',
-            "<stdin>:2:2: n_layer must be an integer, not",
-        ),
+        (b'{"model_type": "gpt2",\n "n_layer": "two"}', "<stdin>:2:2: n_layer must be an integer, not"),
         (b"", "<stdin>:1:1: the file is empty"),
         (b'{"model_type": "\xff"}', "<stdin>:1:17: not UTF-8"),
     ],

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from archspec.cli import verify
 from archspec.cli.main import main
 from archspec.costs.records import Call
-from archspec.verifying.costs import record
+from archspec.specs.exported import ModelType, exported_types
+from archspec.verifying.costs import formulas, record
 from archspec.verifying.costs.instruments import Comparison, CostDifference
 from archspec.verifying.costs.verify import CostOutcome
 
@@ -81,3 +83,34 @@ def test_training_steps_are_reported_with_calls(
     assert lines[0] == "BertModel (bert): training flops of pooler.dense: transformers: 3; the spec: 9"
     assert "1 exact, 0 wrong, 0 not measured, 8 points: FLOPs by module and the cache" in lines
     assert "0 exact, 1 wrong, 0 not measured, 2 points: training FLOPs by module" in lines
+
+
+def test_closed_forms_are_counted_by_how_they_agree(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["verify", "--costs", "--formulas", "BertModel"]
+    monkeypatch.setattr(formulas, "compare_formulas", lambda *_: "polynomials")
+    assert main(command) == 0
+    assert capsys.readouterr().out == "1 polynomials, 0 points, 0 not over symbols and 0 wrong\n"
+    monkeypatch.setattr(formulas, "compare_formulas", lambda *_: "the spec gives 1, torch 2")
+    assert main(command) == 1
+    assert "BertModel (bert): the spec gives 1, torch 2" in capsys.readouterr().out
+
+
+def test_nothing_is_new_with_the_release_of_the_specs() -> None:
+    found = verify.changes()
+    assert (found.new, found.gone) == ([], [])
+    assert "BertModel" in found.both["bert"]
+    assert "Llama4ForCausalLM" in found.both["llama4_text"]
+
+
+def test_a_class_of_one_release_alone_is_new_or_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    older = {name: found for name, found in exported_types().items() if name != "mobilenet_v1"}
+    older["bygone"] = ModelType({"BygoneModel": exported_types()["bert"].classes["BertModel"]}, {}, ())
+    monkeypatch.setattr(verify, "exported_types", lambda: older)
+    found = verify.changes()
+    assert found.gone == [("bygone", "BygoneModel")]
+    assert {model_type for model_type, _ in found.new} == {"mobilenet_v1"}
+    drafts = verify.draft_classes(found.new, str(tmp_path))
+    assert drafts == {"mobilenet_v1": f"draft: {tmp_path / 'mobilenet_v1.yaml'}"}
+    assert "MobileNetV1Model:" in (tmp_path / "mobilenet_v1.yaml").read_text()

@@ -35,10 +35,7 @@ LLAMA = {
         ({}, []),
         ({"bytes": 100_000}, ["relax bytes <= 100,000: without it, hidden_size = "]),
         ({"where": "hidden_size < 5"}, ["relax hidden_size < 5: without it, hidden_size = "]),
-        (
-            {"params": 1},
-            ["allow smaller values with set: hidden_size = 4, num_hidden_layers = 1"],
-        ),
+        ({"params": 1}, ["allow smaller values with set: hidden_size = 4, num_hidden_layers = 1"]),
         ({"active_params": "100k"}, ["every parameter is active"]),
         ({"multiple": {"hidden_size": 64}}, ["to get closer, choose smaller steps"]),
     ],
@@ -66,18 +63,12 @@ def test_notes_explain_a_large_miss(options: dict[str, Any], notes: list[str]) -
             "hidden_size = 4, num_hidden_layers = 1 with params = 4,556",
         ),
         ({"params": "9e15.."}, "params >= 9,000,000,000,000,000; without this limit the nearest is"),
-        (
-            {"within": 1, "where": "hidden_size < 5"},
-            "relax hidden_size < 5: without it, hidden_size",
-        ),
+        ({"within": 1, "where": "hidden_size < 5"}, "relax hidden_size < 5: without it, hidden_size"),
         (
             {"params": "..30_000", "where": "num_hidden_layers > 20"},
             "num_hidden_layers > 20; without this limit",
         ),
-        (
-            {"where": ["hidden_size > 100", "hidden_size < 90"]},
-            "hidden_size > 100; without this limit",
-        ),
+        ({"where": ["hidden_size > 100", "hidden_size < 90"]}, "hidden_size > 100; without this limit"),
         ({"where": ["hidden_size < 0", "num_hidden_layers < 0"]}, "the constraints contradict each other"),
         ({"set": {"hidden_size": [65, 66]}, "multiple": {}}, "no config in the search is valid"),
         ({"params": "1e12", "within": 1}, "no config is within 1% of the budget; the nearest deviates"),

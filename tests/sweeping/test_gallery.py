@@ -32,12 +32,7 @@ PLOTS: dict[str, tuple[list[str], list[str], str, list[str]]] = {  # fields, col
         ["B<", "hidden_size", "num_hidden_layers"],
     ),
     "one field": ([EXPERTS], ["bytes", "active_params"], "lines", [" GB<", "num_local_experts"]),
-    "equal size": (
-        [WIDTHS, TOP, EXPERTS],
-        ["params"],
-        "contour",
-        ["B<", "hidden_size", "num_local_experts"],
-    ),
+    "equal size": ([WIDTHS, TOP, EXPERTS], ["params"], "contour", ["B<", "hidden_size", "num_local_experts"]),
     "pareto": ([WIDTHS, TOP, EXPERTS], ["params", "active_params"], "pareto", ["B<", "Pareto front"]),
 }
 
