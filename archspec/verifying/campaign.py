@@ -110,13 +110,13 @@ def named_architectures(names: Iterable[str]) -> Chosen:
         pairs = [(name, architecture) for architecture in known.get(name, ())]
         pairs = pairs or [(model_type, name) for model_type in index.get(name, ())]
         if not pairs:
-            raise _unsupported(name, [*index, *known])
+            raise _unsupported_error(name, [*index, *known])
         for model_type, architecture in pairs:
             chosen.setdefault(model_type, {})[architecture] = None
     return {model_type: tuple(architectures) for model_type, architectures in chosen.items()}
 
 
-def _unsupported(name: str, known: list[str]) -> UnknownArchitectureError:
+def _unsupported_error(name: str, known: list[str]) -> UnknownArchitectureError:
     if name not in shipped_library().model_types():
         help_ = did_you_mean(name, known) or LIST_HELP
         return UnknownArchitectureError(f"there is no spec for {name!r}", help=help_)
