@@ -116,7 +116,7 @@ flow(
   "FLOPs that eager code spends in addition are noted",
   async (page) => {
     await page.getByText("269,007,022,063,616").waitFor(); // archspec diff … --tokens 1 --past 131071
-    await page.getByText("in A, transformers' eager code uses 369 times as many FLOPs as expected").waitFor();
+    await page.getByText("A: transformers' eager code uses 369 times as many FLOPs as expected").waitFor();
   },
   link({
     view: "compare",

@@ -79,7 +79,7 @@ flow("a config of unknown code is counted as the class that is chosen", async (p
   await page.getByText('write "model_type": "llama" in the config').waitFor();
   const text = '{"model_type": "foo", "auto_map": {"AutoModel": "foo.Foo"}, "num_hidden_layers": 2}';
   await page.getByLabel("config.json", { exact: true }).fill(text);
-  const alert = page.getByRole("alert").filter({ hasText: "has no model type 'foo'" });
+  const alert = page.getByRole("alert").filter({ hasText: "foo is custom code" });
   assert.match((await alert.textContent()) ?? "", /choose the class to count it as$/);
   await page.getByLabel("Class").selectOption("BertForMaskedLM");
   await page.getByRole("heading", { name: "BertForMaskedLM" }).waitFor();
@@ -107,7 +107,7 @@ flow("a pasted config is counted, or refused with line and caret", async (page) 
   await text.fill('{"model_type": "bert",\n "hidden_size": "wide"}');
   const alert = page.getByRole("alert").filter({ hasText: "line 2, column 2" });
   assert.match((await alert.locator("pre").textContent()) ?? "", /^ "hidden_size": "wide"}\n \^{13}$/);
-  assert.match((await alert.textContent()) ?? "", /the text 'wide' is not an int/);
+  assert.match((await alert.textContent()) ?? "", /hidden_size must be an integer, not the string 'wide'/);
   await text.fill('{"model_type": "bert",\n "hidden_size": }');
   await page.getByRole("alert").filter({ hasText: "invalid JSON" }).waitFor();
 });

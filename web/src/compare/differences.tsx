@@ -42,7 +42,7 @@ export function Differences({ found, forms }: { found: Compared; forms: Forms | 
         {[ours, theirs].flatMap(({ notes }, side) =>
           notes.map((one) => (
             <li key={`${side} ${one}`}>
-              in {"AB"[side]}, {one}
+              {"AB"[side]}: {one}
             </li>
           )),
         )}
