@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from archspec.formats.keys import KeyProblem, Keys
+from archspec.errors import ArchspecError
+from archspec.formats.keys import Keys
 from archspec.formats.scheme import ALL_EXPERTS, LAYOUTS, LINEAR, Layout, Scheme
 from archspec.typing_light import Any
 
@@ -56,7 +57,7 @@ def _matches(pattern: str, path: str, cls: str) -> bool:
     try:
         return re.match(pattern.removeprefix("re:"), path) is not None
     except re.error as error:
-        raise KeyProblem("ignore", f"{pattern} is not a regular expression: {error}") from None
+        raise ArchspecError(f"{pattern} is not a regular expression: {error}") from None
 
 
 def _group(keys: Keys, default: str) -> tuple[tuple[str, ...], Layout, str]:
@@ -96,7 +97,7 @@ def _arguments(keys: Keys, name: str) -> Keys | None:
     group = found.given.get("group_size")
     default = "tensor" if group is None else "channel" if group == -1 else "group"
     strategy = found.given.get("strategy") or default
-    return Keys({"num_bits": 8, **found.given, "strategy": strategy}, found.path)
+    return Keys(keys.config, found.path, {"num_bits": 8, **found.given, "strategy": strategy})
 
 
 def _static_values(activations: Keys, stored: str) -> int:

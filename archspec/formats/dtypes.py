@@ -10,10 +10,9 @@ from archspec.errors import ArchspecError
 from archspec.specs.files import folder
 from archspec.typing_light import Any
 
-WEIGHT_FORMATS = "weight_formats.json"
 ASSUMED = "float32"  # the dtype of a config without one, because torch creates parameters in it
 
-with open(os.path.join(folder(), WEIGHT_FORMATS), encoding="utf-8") as _file:
+with open(os.path.join(folder(), "weight_formats.json"), encoding="utf-8") as _file:
     TABLE: dict[str, dict[str, Any]] = json.load(_file)
 _DTYPES = TABLE["dtypes"]
 DTYPE_BYTES: dict[str, int] = {name: row["bytes"] for name, row in _DTYPES.items()}
@@ -31,14 +30,7 @@ def dtype_name(name: str) -> str:
     >>> dtype_name("bf16"), dtype_name("F16"), dtype_name("torch.half"), dtype_name("nf4")
     ('bfloat16', 'float16', 'float16', 'nf4')
     """
-    if not isinstance(name, str):
-        return name
     return _SPELLINGS.get(name.strip().lower().replace("-", "_").removeprefix("torch."), name)
-
-
-def known_bytes(name: object) -> int | None:
-    """Return the bytes of one element; None for an unknown dtype."""
-    return DTYPE_BYTES.get(dtype_name(name)) if isinstance(name, str) else None
 
 
 def dtype_bytes(name: str) -> int:
@@ -47,7 +39,7 @@ def dtype_bytes(name: str) -> int:
     >>> dtype_bytes("bf16"), dtype_bytes("float32")
     (2, 4)
     """
-    if (size := known_bytes(name)) is None:
+    if (size := DTYPE_BYTES.get(dtype_name(name))) is None:
         known = ", ".join([*DTYPE_BYTES, *SHORT_NAMES])
         help_ = f"choose from: {known}; for quantized weights, use archspec memory --weights, e.g. nf4"
         raise ArchspecError(f"unknown dtype {name!r}", help=help_)
@@ -67,8 +59,3 @@ def stated_dtype(raw: Mapping[str, Any]) -> str | None:
     """Return the dtype of a config; None for a config without one."""
     named = raw.get("dtype") or raw.get("torch_dtype")
     return dtype_name(named.removeprefix("torch.")) if isinstance(named, str) and named != "auto" else None
-
-
-def dtype_of(raw: Mapping[str, Any]) -> str:
-    """Return the dtype of a config; float32 for a config without one."""
-    return stated_dtype(raw) or ASSUMED

@@ -4,41 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from archspec.errors import ArchspecError
+from archspec.configs.origin import RawConfig
+from archspec.formats.stated import key_problem, unquantized_help
 from archspec.typing_light import Any, NoReturn
 
-Given = Mapping[str, Any]
-
-
-class KeyProblem(ArchspecError):
-    """An unsupported key of a quantization config; ``key`` is its path in the config."""
-
-    def __init__(self, key: str, message: str, help: str = "") -> None:
-        super().__init__(message, help=help)
-        self.key = key
+Fold = Callable[[str], str]
 
 
 class Keys:
-    """The keys of one mapping of a quantization config, which is at a ``path``.
+    """The keys of one mapping in a config's quantization, and its dotted path.
 
     Each method checks one key and returns its value; :meth:`finish` refuses keys that were not read.
-    Errors: :class:`KeyProblem`.
+    Errors: :class:`ConfigError` at the key.
     """
 
-    def __init__(self, given: Given, path: str = "", method: str = "a quantization config") -> None:
-        self.given, self.path, self.method = given, path, method
+    def __init__(
+        self, config: RawConfig, path: str, given: Mapping[str, Any], method: str = "a quantization config"
+    ) -> None:
+        self.config, self.path, self.given, self.method = config, path, given, method
         self.known = {"quant_method"}
 
     def refuse(self, key: str, message: str, help: str = "") -> NoReturn:
-        raise KeyProblem(f"{self.path}.{key}" if self.path else key, message, help)
+        at_top = key == "expert_dtype" and key in self.config.raw
+        help_ = "; ".join(filter(None, (help, unquantized_help())))
+        raise key_problem(self.config, key if at_top else f"{self.path}.{key}", message, help_)
 
     def choice(
-        self,
-        key: str,
-        *allowed: Any,
-        default: Any = None,
-        empty: bool = False,
-        fold: Callable[[str], str] | None = None,
+        self, key: str, *allowed: Any, default: Any = None, empty: bool = False, fold: Fold | None = None
     ) -> Any:
         """Return a value from a list. With ``empty``, null and "" stand for the default."""
         self.known.add(key)
@@ -79,13 +71,18 @@ class Keys:
         return found
 
     def pair(self, key: str) -> tuple[int, int]:
-        found: tuple[int, int] = self.value(key, None, _is_pair, "a pair of positive integers")
+        """Return two positive integers."""
+
+        def is_pair(value: Any) -> bool:
+            return _is_list_of(int, value) and len(value) == 2 and min(value) > 0
+
+        found: tuple[int, int] = self.value(key, None, is_pair, "a pair of positive integers")
         return found
 
     def read_mapping(self, key: str) -> Keys:
         """Return the keys of a mapping."""
         value = self.value(key, None, lambda value: isinstance(value, Mapping) and bool(value), "a mapping")
-        return Keys(value, f"{self.path}.{key}" if self.path else key)
+        return Keys(self.config, f"{self.path}.{key}", value)
 
     def refuse_keys(self, keys: str) -> None:
         """Refuse keys that change the bytes in an unsupported way."""
@@ -100,15 +97,10 @@ class Keys:
 
     def finish(self) -> None:
         """Refuse keys that were not read."""
-        for key in self.given:
-            if key not in self.known:
-                help_ = f"supported keys: {', '.join(sorted(self.known))}"
-                self.refuse(key, f"{key} is not a supported key of {self.method}", help_)
+        for key in (key for key in self.given if key not in self.known):
+            help_ = f"supported keys: {', '.join(sorted(self.known))}"
+            self.refuse(key, f"{key} is not a supported key of {self.method}", help_)
 
 
 def _is_list_of(kind: type, value: Any) -> bool:
     return isinstance(value, list | tuple) and all(type(one) is kind for one in value)
-
-
-def _is_pair(value: Any) -> bool:
-    return _is_list_of(int, value) and len(value) == 2 and min(value) > 0

@@ -12,9 +12,9 @@ from fnmatch import fnmatchcase
 
 from archspec.configs.origin import RawConfig
 from archspec.formats import compressed_tensors
-from archspec.formats.keys import KeyProblem, Keys
+from archspec.formats.keys import Keys
 from archspec.formats.scheme import EMBEDDING, LAYOUTS, LINEAR, SCHEMES, Layout, Scheme
-from archspec.formats.stated import key_problem, quantization_of, unquantized_help
+from archspec.formats.stated import quantization_of
 from archspec.typing_light import Any
 
 
@@ -29,21 +29,12 @@ def scheme_of(config: RawConfig) -> Scheme | None:
     groups = given.get("quantized_layers") or given.get("config_groups")
     if name == "modelopt" and given.get("quant_algo") is None and not groups:
         return None  # only the KV cache is quantized
-    method = METHODS.get(name) if isinstance(name, str) else None
-    if method is None:
+    keys = Keys(config, found.path, given, name)
+    if not isinstance(name, str) or name not in METHODS:
         message = "is missing" if name is None else f"quantization method {name!r} is not supported"
-        help_ = f"choose from: {', '.join(METHODS)}; {unquantized_help()}"
-        raise key_problem(config, f"{found.path}.quant_method", message, help_)
-    keys = Keys(given, method=name)
-    try:
-        scheme = method(keys)
-        keys.finish()
-    except KeyProblem as error:
-        at_top = error.key == "expert_dtype" and error.key in config.raw
-        key = error.key if at_top else f"{found.path}.{error.key}"
-        problem = error.problems[0]
-        help_ = "; ".join(filter(None, (problem.help, unquantized_help())))
-        raise key_problem(config, key, problem.message, help_) from None
+        keys.refuse("quant_method", message, f"choose from: {', '.join(METHODS)}")
+    scheme = METHODS[name](keys)
+    keys.finish()
     return scheme
 
 
@@ -65,11 +56,8 @@ def _read_bitsandbytes(keys: Keys) -> Scheme:
     keys.ignore("bnb_4bit_compute_dtype bnb_4bit_quant_type bnb_4bit_quant_storage bnb_4bit_use_double_quant")
     is_4bit = keys.flag("load_in_4bit")
     if keys.flag("load_in_8bit") == is_4bit:
-        keys.refuse(
-            "load_in_8bit",
-            "bitsandbytes needs one of load_in_8bit and load_in_4bit",
-            "set exactly one to true",
-        )
+        message = "bitsandbytes needs one of load_in_8bit and load_in_4bit"
+        keys.refuse("load_in_8bit", message, "set exactly one to true")
     scheme = SCHEMES["int8"]
     if is_4bit:
         name = keys.choice("bnb_4bit_quant_type", "fp4", "nf4", default="fp4")
@@ -158,13 +146,13 @@ def _read_modelopt(keys: Keys) -> Scheme:
     if algorithm == "NVFP4":
         keys.choice("group_size", 16, default=16, empty=True)
         expected = {"num_bits": 4, "type": "float", "group_size": 16}
-    groups = keys.read_mapping("config_groups") if keys.given.get("config_groups") else Keys({})
-    for name in groups.given:
-        group = groups.read_mapping(name)
-        group.choice("targets", None, ["Linear"])
-        weights = group.read_mapping("weights")
-        for key, value in expected.items():
-            weights.choice(key, value, default=value)
+    if keys.given.get("config_groups"):
+        groups = keys.read_mapping("config_groups")
+        for group in map(groups.read_mapping, groups.given):
+            group.choice("targets", None, ["Linear"])
+            weights = group.read_mapping("weights")
+            for key, value in expected.items():
+                weights.choice(key, value, default=value)
 
     def choose(path: str, cls: str) -> Layout | None:
         return layouts[algorithm] if cls == LINEAR and not _is_excluded(path, excluded) else None
@@ -193,7 +181,7 @@ def _read_mlx(keys: Keys) -> Scheme:
         if path in keys.known:
             continue
         if isinstance(value, dict):
-            own = Keys(value, path)
+            own = Keys(keys.config, f"{keys.path}.{path}", value)
             own_bits, own_group = sizes(own, bits, group)
             own.finish()
             modules[path] = default._replace(bits=own_bits, block=(1, own_group))

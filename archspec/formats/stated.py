@@ -32,22 +32,16 @@ def quantization_of(config: RawConfig) -> Found | None:
     """
     for key in _MISPLACED:
         if config.raw.get(key):
-            raise key_problem(
-                config, key, f"{key} outside quantization_config is not supported", unquantized_help()
-            )
+            raise key_problem(config, key, f"{key} outside quantization_config is not supported")
     stated = dict(_find_keys(config.raw, ""))
     if not stated:
         return None
     top = {path: value for path, value in stated.items() if "." not in path} or stated
     path, value = next(iter(top.items()))
     if "." in path and path != _OF_WHOLE_MODEL:
-        raise key_problem(
-            config, path, f"{path} quantizes a part of the model: not supported", unquantized_help()
-        )
+        raise key_problem(config, path, f"{path} quantizes a part of the model: not supported")
     if not isinstance(value, Mapping):
-        raise key_problem(
-            config, path, f"must be a JSON object, not {describe_value(value)}", unquantized_help()
-        )
+        raise key_problem(config, path, f"must be a JSON object, not {describe_value(value)}")
     for other, given in top.items():
         if not isinstance(given, Mapping) or {**value, "quant_method": 0} != {**given, "quant_method": 0}:
             message = f"{path} and {other} contain different quantizations"
@@ -57,14 +51,9 @@ def quantization_of(config: RawConfig) -> Found | None:
     if expert is not None and "expert_dtype" not in found:
         if config.raw.get("model_type") != _EXPERT_DTYPE_TYPE or found["quant_method"] != "fp8":
             message = f"expert_dtype {expert!r} next to {path} is not supported for this model type"
-            raise key_problem(config, "expert_dtype", message, unquantized_help())
+            raise key_problem(config, "expert_dtype", message)
         found["expert_dtype"] = expert
     return Found(path, found)
-
-
-def unquantized_help() -> str:
-    """Return the help for an unsupported quantization."""
-    return f"for unquantized weights, pass {option('set', {'quantization_config': None})}"
 
 
 def _find_keys(raw: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -90,15 +79,11 @@ def _method(path: str, given: Mapping[str, Any], is_mlx: bool) -> Any:
     return "modelopt" if "quant_algo" in given else None
 
 
-def assumed_note(config: RawConfig, whole: RawConfig | None = None) -> str | None:
-    """Return a note that bytes depend on an assumed dtype; None for a config with a dtype.
-
-    ``whole`` is the config that ``config`` is a part of.
-    """
-    whole = whole or config
-    if stated_dtype(config.raw) or stated_dtype(whole.raw):
+def assumed_note(*configs: RawConfig) -> str | None:
+    """Return a note on the dtype that bytes are for, if neither a config nor the one around it has one."""
+    if any(stated_dtype(one.raw) for one in configs):
         return None
-    quantized = quantization_of(config) is not None or quantization_of(whole) is not None
+    quantized = any(quantization_of(one) is not None for one in configs)
     other = option("set", {"dtype": "bfloat16"}) if quantized else option("dtype", "bf16")
     return f"the config has no dtype: bytes are for {ASSUMED}; choose another, e.g. with {other}"
 
@@ -107,26 +92,31 @@ def check_unquantized(config: RawConfig, verb: str) -> None:
     """Raise :class:`ConfigError` for a quantized config, whose bytes a verb does not support."""
     if (found := quantization_of(config)) is not None:
         message = f"bytes of quantized weights are not supported in {verb}"
-        raise key_problem(
-            config, found.path, message, f"pass {option('dtype', 'bf16')} to use unquantized weights"
-        )
+        help_ = f"pass {option('dtype', 'bf16')} to use unquantized weights"
+        raise key_problem(config, found.path, message, help_)
 
 
 def cache_note(config: RawConfig, dtype: str) -> str | None:
     """Return a note if the quantization stores the KV cache in another format than ``dtype``."""
     with suppress(ArchspecError):
-        found = quantization_of(config)
-        for key in ("kv_cache_quant_algo", "kv_cache_scheme") if found is not None else ():
-            if found is not None and (value := found.given.get(key)):
+        path, given = quantization_of(config) or Found("", {})
+        for key in ("kv_cache_quant_algo", "kv_cache_scheme"):
+            if value := given.get(key):
                 bits = value.get("num_bits") if isinstance(value, Mapping) else value
                 stored = f"{bits} bits" if type(bits) is int else bits
                 counted = f"bytes are for {dtype}; pass {option('dtype', 'fp8')} for a cache in fp8"
-                return f"{found.path}.{key} stores the KV cache in {stored}; {counted}"
+                return f"{path}.{key} stores the KV cache in {stored}; {counted}"
     return None
 
 
-def key_problem(config: RawConfig, key: str, message: str, help_: str) -> ConfigError:
+def unquantized_help() -> str:
+    """Return the help for an unsupported quantization."""
+    return f"for unquantized weights, pass {option('set', {'quantization_config': None})}"
+
+
+def key_problem(config: RawConfig, key: str, message: str, help_: str = "") -> ConfigError:
     """Return an error at a key of a config, or of the quantization file next to it."""
+    help_ = help_ or unquantized_help()
     file = config.origin.quantization
     if file is not None and key.startswith("quantization_config"):
         key = key.removeprefix("quantization_config").lstrip(".")

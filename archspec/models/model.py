@@ -13,7 +13,7 @@ from archspec.configs.origin import RawConfig, merge_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, to_printable
-from archspec.formats.dtypes import dtype_of, stated_dtype
+from archspec.formats.dtypes import ASSUMED, stated_dtype
 from archspec.formats.stated import assumed_note, quantization_of
 from archspec.models import costs
 from archspec.specs.library import Library
@@ -141,7 +141,7 @@ class Model:
     @property
     def dtype(self) -> str:
         """The config's dtype (`dtype`, formerly `torch_dtype`); float32 if it has none."""
-        return stated_dtype(self.config.raw) or dtype_of(self.whole.raw)
+        return stated_dtype(self.config.raw) or stated_dtype(self.whole.raw) or ASSUMED
 
     @property
     def dtype_note(self) -> str | None:

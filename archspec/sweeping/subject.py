@@ -18,7 +18,7 @@ from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, SweepError, option
-from archspec.formats.dtypes import dtype_bytes, dtype_of, known_bytes
+from archspec.formats.dtypes import ASSUMED, DTYPE_BYTES, dtype_bytes, stated_dtype
 from archspec.language.evaluator import MAX_WORK
 from archspec.language.values import value_of
 from archspec.models.model import Model, load
@@ -188,7 +188,7 @@ class Subject:
                 exact |= self.costs.exact_values(model, self.dtype or model.dtype)
         except ArchspecError as error:
             return {}, error
-        self.element = self.element or known_bytes(model.dtype)
+        self.element = self.element or DTYPE_BYTES.get(model.dtype)
         return exact, None
 
     def _run(self, point: tuple[int, ...]) -> tuple[Path, Any]:
@@ -205,7 +205,7 @@ class Subject:
             scope.validate()
             quantities = counts(scope, self.architecture)
             if self.costs.names:
-                dtype = self.dtype or dtype_of(scope.raw)
+                dtype = self.dtype or stated_dtype(scope.raw) or ASSUMED
                 quantities |= self.costs.symbolic(scope, self.architecture, dtype)
             return path, (scope, quantities)
         except ArchspecError as error:
