@@ -40,58 +40,48 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(_is_text, value))
+def _list_of(fits: Test) -> Test:
+    def is_list(value: Any) -> bool:
+        if not isinstance(value, Collection) or isinstance(value, str | bytes | bytearray | Mapping):
+            return False
+        return getattr(value, "ndim", 1) != 0 and all(map(fits, value))  # NumPy has 0-d arrays
+
+    return is_list
 
 
-def _is_text_mapping(value: Any) -> bool:
-    return _is_mapping(value) and all(map(_is_text, value.values()))
+def _mapping_to(kind: type) -> Test:
+    def is_mapping(value: Any) -> bool:
+        is_named = isinstance(value, Mapping) and all(map(_is_text, value))
+        return is_named and all(isinstance(one, kind) for one in value.values())
+
+    return is_mapping
 
 
-def _is_list(value: Any, fits: Test) -> bool:
-    is_list = isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray | Mapping)
-    return is_list and getattr(value, "ndim", 1) != 0 and all(map(fits, value))  # NumPy has 0-d arrays
+def _has(name: str) -> Test:
+    return lambda value: hasattr(value, name)
 
 
-def _is_text_or_list(value: Any) -> bool:
-    return _is_text(value) or _is_list(value, _is_text)
-
-
-def _is_folder_or_list(value: Any) -> bool:
-    return _is_path(value) or _is_list(value, _is_path) or hasattr(value, "folders")
-
-
-_TEXTS = "a text or a list of texts", "['a', 'b']", _is_text_or_list
-_FOLDERS = "a path or a list of paths", "'specs'", _is_folder_or_list
-_FIELDS = "a mapping of fields to values", "{'hidden_size': 64}", _is_mapping
-_TYPES: dict[str, tuple[str, str, Test]] = {  # parts of annotations: in words, by an example, and as a test
-    "None": ("None", "None", lambda value: value is None),
-    "bool": ("True or False", "True", lambda value: isinstance(value, bool)),
-    "int": ("a whole number", "3", lambda value: isinstance(value, int) and not isinstance(value, bool)),
-    "float": ("a number", "2.5", _is_number),
-    "str": ("a text", "'text'", _is_text),
-    "type": ("a class", "'module:Class'", lambda value: isinstance(value, type)),
-    "sympy.Expr": ("an expression of SymPy", "formula.expr", lambda value: hasattr(value, "xreplace")),
-    "path": ("a path", "'folder/file'", _is_path),
-    "Columns": (
-        "a text, a list of texts, or a mapping of names to expressions",
-        "['params', 'bytes']",
-        lambda value: _is_text_or_list(value) or _is_text_mapping(value),
-    ),
-    "Iterable[Part]": (
-        "a list of parts",
-        "[*formula.split()]",
-        lambda v: _is_list(v, lambda p: hasattr(p, "expr")),
-    ),
-    "Mapping[str, str]": ("a mapping of names to texts", "{'n_inner': '4*n_embd'}", _is_text_mapping),
-    "Model": ("a model of archspec.load", "archspec.load('gpt2')", lambda v: hasattr(v, "scope")),
-    "Progress": ("a function", "print", callable),
-    "Sequence[Sweep]": (
-        "a list of sweeps",
-        "[other]",
-        lambda v: _is_list(v, lambda s: hasattr(s, "subject")),
-    ),
-    "dict[Any, Any]": ("a mapping", "{symbol: 2}", lambda value: isinstance(value, Mapping)),
+Accepted = tuple[str, str, tuple[Test, ...]]  # in words, by an example, and as tests, one of which must hold
+_TEXTS = "a text or a list of texts", "['a', 'b']", (_is_text, _list_of(_is_text))
+_FOLDERS = "a path or a list of paths", "'specs'", (_is_path, _list_of(_is_path), _has("folders"))
+_FIELDS = "a mapping of fields to values", "{'hidden_size': 64}", (_mapping_to(object),)
+_COLUMNS = "a text, a list of texts, or a mapping of names to expressions", "['params', 'bytes']"
+_TYPES: dict[str, Accepted] = {  # parts of annotations
+    "None": ("None", "None", (lambda value: value is None,)),
+    "bool": ("True or False", "True", (lambda value: isinstance(value, bool),)),
+    "int": ("a whole number", "3", (lambda value: isinstance(value, int) and _is_number(value),)),
+    "float": ("a number", "2.5", (_is_number,)),
+    "str": ("a text", "'text'", (_is_text,)),
+    "type": ("a class", "'module:Class'", (lambda value: isinstance(value, type),)),
+    "sympy.Expr": ("an expression of SymPy", "formula.expr", (_has("xreplace"),)),
+    "path": ("a path", "'folder/file'", (_is_path,)),
+    "Columns": (*_COLUMNS, (_is_text, _list_of(_is_text), _mapping_to(str))),
+    "Iterable[Part]": ("a list of parts", "[*formula.split()]", (_list_of(_has("expr")),)),
+    "Mapping[str, str]": ("a mapping of names to texts", "{'n_inner': '4*n_embd'}", (_mapping_to(str),)),
+    "Model": ("a model of archspec.load", "archspec.load('gpt2')", (_has("scope"),)),
+    "Progress": ("a function", "print", (callable,)),
+    "Sequence[Sweep]": ("a list of sweeps", "[other]", (_list_of(_has("subject")),)),
+    "dict[Any, Any]": ("a mapping", "{symbol: 2}", (lambda value: isinstance(value, Mapping),)),
     **dict.fromkeys(("Sequence[str]", "Iterable[str]"), _TEXTS),
     **dict.fromkeys(("Specs", "Folders", "Folder | Sequence[Folder]"), _FOLDERS),
     **dict.fromkeys(("Mapping[str, Any]", "Mapping[str, int]", "Mapping[str, str | int]"), _FIELDS),
@@ -100,10 +90,8 @@ _TYPES: dict[str, tuple[str, str, Test]] = {  # parts of annotations: in words, 
 
 
 @cache
-def accepted_values(annotation: str) -> tuple[str, str, tuple[Test, ...]]:
-    """Return what an annotation accepts: in words, by an example, and as tests, one of which must hold.
-
-    There is no test for an annotation that accepts any value.
+def accepted_values(annotation: str) -> Accepted:
+    """Return what an annotation accepts; there is no test for one that accepts any value.
 
     >>> accepted_values("str | None")[:2], accepted_values("Source")
     (('a text or None', "'text'"), ('', '', ()))
@@ -113,8 +101,8 @@ def accepted_values(annotation: str) -> tuple[str, str, tuple[Test, ...]]:
         listed = [one for one in listed if one != "str"]
     if not all(one in _TYPES for one in listed):
         return "", "", ()
-    found = [_TYPES[one] for one in listed]
-    return " or ".join(words for words, _, _ in found), found[0][1], tuple(test for _, _, test in found)
+    words, examples, tests = zip(*map(_TYPES.__getitem__, listed), strict=True)
+    return " or ".join(words), examples[0], tuple(test for several in tests for test in several)
 
 
 def check_arguments(function: F) -> F:
@@ -128,6 +116,8 @@ def check_arguments(function: F) -> F:
     rest = others[0] if code.co_flags & _VARARGS else ""
     is_closed = not code.co_flags & _VARKEYWORDS
     annotations = {name: function.__annotations__.get(name, "Any") for name in (*names, rest)}
+    for name in annotations.keys() & {*_PATHS}:
+        annotations[name] = annotations[name].replace("str", "path")
 
     @wraps(function)
     def call(*given: Any, **named: Any) -> Any:
@@ -137,16 +127,16 @@ def check_arguments(function: F) -> F:
                 _check(name, value, annotations[name])
             elif is_closed and name in named:
                 free = [one for one in names[len(given) :] if one not in named and one != "self"]
-                raise unknown_argument(function.__qualname__, name, free)
+                verb = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+                message = f"{verb}() has no argument {to_printable(name, _SHOWN)}"
+                raise ArchspecError(message, help=did_you_mean(name, free) or "leave it out")
         return function(*given, **named)
 
     return call  # type: ignore[return-value]
 
 
 def _check(name: str, value: Any, annotation: str) -> None:
-    words, example, tests = accepted_values(
-        annotation.replace("str", "path") if name in _PATHS else annotation
-    )
+    words, example, tests = accepted_values(annotation)
     if tests and not any(fits(value) for fits in tests):
         raise ArchspecError(f"{name}: {describe_value(value)} is not {words}", help=f"write {name}={example}")
 
@@ -157,13 +147,6 @@ def check_arguments_of(verb: str) -> Callable[[F], F]:
     Its parameters are those of the options table: `python -m tools.release` writes them.
     """
     return check_arguments
-
-
-def unknown_argument(function: str, name: str, known: Collection[str]) -> ArchspecError:
-    """Return the error for an argument that a function does not have; ``known`` are those that it has."""
-    where = function.removesuffix(".__init__").rpartition(".")[2]
-    message = f"{where}() has no argument {to_printable(name, _SHOWN)}"
-    return ArchspecError(message, help=did_you_mean(name, known) or "leave it out")
 
 
 def describe_value(value: Any) -> str:

@@ -24,8 +24,6 @@ OVERRIDE = "override"  # the name of a source that is the text of an override
 _OVERRIDE_WIDTH = 100
 _MOST_NAMES = 20  # of a set that a help line lists in full
 _NEAR = 0.3  # how much less similar another proposed name may be than the nearest
-
-
 _on_command_line = ContextVar("on_command_line", default=False)
 
 
@@ -142,15 +140,13 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         self = self.clean()
-        if self.place and self.place.source.name == OVERRIDE:
-            text = to_printable(re.sub(_ADDRESS, "", self.place.source.text), _OVERRIDE_WIDTH)
-            typed = f"--set {text}" if _on_command_line.get() else text
-            lines = [f"{typed}: {self.message}"]
-            return "\n".join([*lines, *([f"help: {self.help}"] if self.help else [])])
         where = f"{self.place}: " if self.place else ""
         inside = f" (in {self.path})" if self.path else ""
         lines = [f"{where}{self.message}{inside}"]
-        if self.place and (text := self.place.source.line(self.place.line)):
+        if self.place and self.place.source.name == OVERRIDE:
+            text = to_printable(re.sub(_ADDRESS, "", self.place.source.text), _OVERRIDE_WIDTH)
+            lines = [f"{'--set ' if on_command_line() else ''}{text}: {self.message}"]
+        elif self.place and (text := self.place.source.line(self.place.line)):
             lines += _caret(text, self.place.column, self.place.width)
         if self.help:
             lines.append(f"help: {self.help}")
@@ -180,7 +176,7 @@ class ArchspecError(Exception):
         if isinstance(problems, str):
             problems = Problem(problems, place, path, help)
         listed = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        self.problems: tuple[Problem, ...] = tuple(problem.clean() for problem in listed)
+        self.problems = tuple(problem.clean() for problem in listed)
         texts = [str(problem) for problem in self.problems[:_MOST_PROBLEMS]]
         left = len(self.problems) - len(texts)
         super().__init__("\n".join([*texts, *([f"and {left:,} more problems"] if left else [])]))

@@ -113,11 +113,8 @@ def short_list(values: Sequence[object]) -> str:
     size = len(values)
     periods = (n for n in range(1, size // 2 + 1) if all(values[i] == values[i + n] for i in range(size - n)))
     period = next(periods, size)
-    times, block, rest = (
-        size // period,
-        _list_runs(values[:period]),
-        _list_runs(values[size - size % period :]),
-    )
+    times, rest = size // period, _list_runs(values[size - size % period :])
+    block = _list_runs(values[:period])
     if times > 1:
         block = f"({block}) × {times}" if period > 1 else f"{values[0]!r} × {size}"
     return ", ".join(filter(None, [block, rest]))

@@ -30,15 +30,8 @@ _RECORDS = {  # verb -> module and records; several for documents of several kin
     "derive": "archspec.authoring.derive:Derived",
     "lint": "archspec.linting.files:Lint",
 }
-_TYPES = {
-    "int": "integer",
-    "float": "number",
-    "str": "string",
-    "bool": "boolean",
-    "None": "null",
-    "list": "array",
-    "dict": "object",
-}
+_TYPES = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "None": "null"}
+_TYPES |= {"list": "array", "dict": "object"}
 _POINT = {  # a line of a sweep
     "type": "object",
     "minProperties": 2,
