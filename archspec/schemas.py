@@ -73,12 +73,10 @@ def text(verb: str) -> str:
 def _document(verb: str) -> dict[str, Any]:
     module, _, names = _RECORDS[verb].partition(":")
     records = [getattr(import_module(module), name) for name in names.split(",")]
-    if len(records) == 1:
-        builder = _Builder(records[0])
-        return builder.with_definitions(builder.record(records[0]))
-    builder = _Builder(None)
-    found = {"description": VERBS[verb].help, "oneOf": [builder.record(one) for one in records]}
-    return builder.with_definitions(found)
+    builder = _Builder(records[0] if len(records) == 1 else None)
+    found = [builder.record(one) for one in records]
+    whole = {"description": VERBS[verb].help, "oneOf": found} if len(found) > 1 else found[0]
+    return {**whole, "$defs": builder.definitions} if builder.definitions else whole
 
 
 class _Builder:
@@ -86,9 +84,6 @@ class _Builder:
 
     def __init__(self, root: type[Record] | None) -> None:
         self.root, self.definitions = root, dict[str, Any]()
-
-    def with_definitions(self, found: dict[str, Any]) -> dict[str, Any]:
-        return {**found, "$defs": self.definitions} if self.definitions else found
 
     def record(self, record: type[Record]) -> dict[str, Any]:
         """Return the schema of an object."""
@@ -101,8 +96,7 @@ class _Builder:
             "properties": {name: self._property_schema(one) for name, one in facts_of(record).items()},
         }
         if len(optional) > 1:
-            others = {name: [other for other in optional if other != name] for name in optional}
-            found["dependentRequired"] = others
+            found["dependentRequired"] = {name: [one for one in optional if one != name] for name in optional}
         return found
 
     def _property_schema(self, one: Fact) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 
 from archspec.errors import to_printable
 from archspec.reports import GAP, Block, Cells, Table, align_row, escape_controls, lines
@@ -46,7 +48,9 @@ def table(
     widths = _widths(names, [heads, *listed], room - GAP * (len(names) - 1))
     bold, normal = ("\x1b[1m", "\x1b[0m") if _is_styled() else ("", "")
     print(bold + "\n".join(_row(names, heads, widths)))
-    print(normal + _rule(min(room, sum(widths) + GAP * (len(widths) - 1))))
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    rule = "─" if encoding.startswith("utf") else "-"
+    print(normal + rule * min(room, sum(widths) + GAP * (len(widths) - 1)))
     for row in listed:
         print("\n".join(_row(names, row, widths)))
     if caption:
@@ -68,11 +72,9 @@ def _columns() -> int:
 
 
 def _row(names: Sequence[str], row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    """Yield the lines of a row with its cells folded to the widths."""
-    from itertools import zip_longest
-
-    cells = (_fold(text, width) for text, width in zip(row, widths, strict=True))
-    return (align_row(names, line, widths) for line in zip_longest(*cells, fillvalue=""))
+    """Return the lines of a row with its cells folded to the widths."""
+    lines_of_cells = map(_fold, row, widths)
+    return (align_row(names, line, widths) for line in zip_longest(*lines_of_cells, fillvalue=""))
 
 
 def _widths(names: list[str], rows: list[list[str]], room: int) -> list[int]:
@@ -88,8 +90,6 @@ def _widths(names: list[str], rows: list[list[str]], room: int) -> list[int]:
 
 def _least_width(name: str, column: Sequence[str]) -> int:
     """Return the least width of a column: that of its numbers, and some characters of its names."""
-    import re
-
     if name[:1] == ">":
         return max(map(len, column[1:]), default=1)
     numbers = [len(found) for text in column for found in re.findall(_NUMBER, text)]
@@ -106,17 +106,11 @@ def _fold(text: str, width: int) -> list[str]:
     """
     if len(text) <= width:
         return [text]
-    import re
     from textwrap import TextWrapper
 
     wrapper = TextWrapper(width, subsequent_indent=" " * min(len(text) - len(text.lstrip()), width // 2))
     wrapper.wordsep_re = re.compile(_BREAKS)
     return wrapper.wrap(text)
-
-
-def _rule(width: int) -> str:
-    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
-    return ("─" if encoding.startswith("utf") else "-") * width
 
 
 def _is_styled() -> bool:

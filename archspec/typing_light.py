@@ -23,9 +23,7 @@ else:
 
         def __new__(cls, name, bases, body):
             fields = tuple(body.get("__annotations__", ()))
-            defaults = tuple(
-                body.pop(field) for field in fields if field in body
-            )  # the last fields have some
+            defaults = tuple(body.pop(field) for field in fields if field in body)  # of the last fields
             getters = {field: property(itemgetter(place)) for place, field in enumerate(fields)}
             own = {"_fields": fields, "_defaults": defaults, "__slots__": ()}
             return super().__new__(cls, name, bases, body | getters | own)
