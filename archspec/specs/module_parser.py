@@ -1,77 +1,153 @@
-"""Parse the module classes of a spec file: signatures, attributes, local names, conditions and ties."""
+"""Parse the parts of a spec file: texts, expressions, and module classes. All problems are collected."""
 
 from __future__ import annotations
 
 import ast
 import re
 
-from archspec.errors import Place, Source, SpecError
-from archspec.language.expression import Expression, python
+from archspec.errors import Place, Problem, Source, SpecError
+from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
-from archspec.specs.part_reader import PartReader
-from archspec.specs.records import RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
+from archspec.specs.records import KEYS, RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
+from archspec.typing_light import Any
 
 _TIE = re.compile(r"((?:\{[^{}]*\}|[^\s{])*)\s*(.*)", re.DOTALL)
 _SIGNATURE = "write Name or Name(parameter, other=default)"
 Parameters = dict[str, Expression | None]
 
 
-class ModuleParser:
-    """Parses the modules of one file, without those that they extend."""
+class PartReader:
+    """Reads the nodes of one file; the text of a ``compiled`` document is not checked again."""
 
-    def __init__(self, reader: PartReader, home: str) -> None:
-        self.reader, self.home = reader, home
+    def __init__(self, source: Source, compiled: Node | None) -> None:
+        root = compiled or parse_yaml(source)
+        if not isinstance(root, Mapping):
+            help_ = f"choose from: {', '.join(KEYS)}"
+            raise SpecError("a spec must be a mapping of keys", root.place, help=help_)
+        self.source, self.root, self.checked = source, root, compiled is not None
+        self.problems: list[Problem] = []
 
-    def modules(self, mapping: Mapping, path: str) -> dict[str, Module]:
+    def problem(self, message: str, place: Place, path: str, help_: str) -> None:
+        self.problems.append(Problem(message, place, path, help_))
+
+    def expression(self, node: Node, path: str, skip: int = 0, help_: str = "") -> Expression | None:
+        """Return a scalar, without ``skip`` leading characters, as an expression; None after a problem."""
+        if not isinstance(node, Scalar):
+            self.problem("this must be an expression", node.place, path, help_ or "write it on one line")
+            return None
+        try:
+            return parse(node, path, skip, self.checked)
+        except SpecError as error:
+            self.problems += error.problems
+            return None
+
+    def compose(self, text: str, place: Place, path: str) -> Expression | None:
+        return self.expression(Scalar(text, place, False, text), path)
+
+    def expressions(self, parent: Mapping, key: str, path: str = "") -> tuple[Expression, ...]:
+        """Return the expressions under a key: one, or a list."""
+        node = parent.items.get(key)
+        items = node.items if isinstance(node, Sequence) else [] if node is None else [node]
+        help_ = "write one condition per line: - a % b == 0"
+        found = (self.expression(item, path + key, 0, help_) for item in items)
+        return tuple(one for one in found if one is not None)
+
+    def single_expressions(self, parent: Mapping, keys: tuple[str, ...], path: str) -> dict[str, Any]:
+        """Return the expressions under some keys of which each has one."""
+        return {key: self.expression(parent.items[key], path + key) for key in keys if key in parent.items}
+
+    def named_expressions(
+        self, parent: Mapping, key: str, path: str = "", allowed: tuple[str, ...] = ()
+    ) -> dict[str, Expression]:
+        """Return the lines of `name: expression` under a key."""
+        nodes = self.mapping(parent, key, allowed).items
+        found = {name: self.expression(node, f"{path}{key}.{name}") for name, node in nodes.items()}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def shapes(self, parent: Mapping, key: str, path: str) -> dict[str, Expression]:
+        """Return the lines of `name: batch, size, size` under a key as lists of sizes."""
+        nodes = self.mapping(parent, key).items
+        texts = {name: (f"[{self.scalar(node)}]", node.place) for name, node in nodes.items()}
+        found = {name: self.compose(*text, f"{path}{key}.{name}") for name, text in texts.items()}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def mapping(self, parent: Mapping, key: str, allowed: tuple[str, ...] = ()) -> Mapping:
+        """Return the mapping under a key, an empty one if it is missing; its keys may be a closed set."""
+        node = parent.items.get(key)
+        if not isinstance(node, Mapping):
+            if node is not None and not (isinstance(node, Scalar) and node.empty):
+                self.problem(f"{key} must be a mapping", node.place, "", "write one `name: value` per line")
+            return Mapping({}, {}, parent.place)
+        for name in (name for name in node.items if allowed and name not in allowed):
+            help_ = f"choose from: {', '.join(allowed)}"
+            self.problem(f"{name} is not a key here", node.keys[name], "", help_)
+        return node
+
+    def texts(self, parent: Mapping, key: str) -> tuple[str, ...]:
+        """Return the names under a key: a list, or words of one text."""
+        node = parent.items.get(key)
+        if isinstance(node, Sequence):
+            return tuple(map(self.scalar, node.items))
+        return tuple(self.text(parent, key).split())
+
+    def text(self, parent: Mapping, key: str) -> str:
+        """Return the text under a key, an empty one if it is missing."""
+        return self.scalar(parent.items[key]) if key in parent.items else ""
+
+    def scalar(self, node: Node) -> str:
+        if isinstance(node, Scalar):
+            return node.text
+        self.problem("this must be a string", node.place, "", "write it on one line")
+        return ""
+
+
+class ModuleParser(PartReader):
+    """Parses the modules of a file, without those that they extend."""
+
+    def modules(self, mapping: Mapping, path: str, home: str) -> dict[str, Module]:
         modules: dict[str, Module] = {}
         for key, node in mapping.items.items():
             place = mapping.keys[key]
-            name, parameters = parse_signature(self.reader, key, place, path)
+            name, parameters = self.signature(key, place, path)
             if name in modules:
-                self.reader.problem(f"{name} is defined twice", place, path, "remove one of the two")
+                self.problem(f"{name} is defined twice", place, path, "remove one of the two")
             if name and not (path == "architectures" and isinstance(node, Scalar) and node.empty):
-                modules[name] = self._module(name, parameters, node, place)
+                modules[name] = self._module(name, parameters, node, place, home)
         return modules
 
-    def _module(self, name: str, parameters: Parameters, node: Node, place: Place) -> Module:
+    def _module(self, name: str, parameters: Parameters, node: Node, place: Place, home: str) -> Module:
         if not isinstance(node, Mapping):
-            return Module(name, parameters, self._part(node, name), place, self.home)
-        reader, cache = self.reader, node.items.get("cache")
+            return Module(name, parameters, self._part(node, name), place, home)
+        path, cache = f"{name}.", node.items.get("cache")
         word = cache.text if isinstance(cache, Scalar) and cache.text in ("none", "returned") else ""
         own = {key: value for key, value in node.items.items() if key not in RESERVED}
-        single = ("extends", "output_embeddings")
-        calls = {
-            key: reader.expression(node.items[key], f"{name}.{key}") for key in single if key in node.items
-        }
         return Module(
             name,
             parameters,
             self._part(node._replace(items=own), name),
             place,
-            self.home,
-            where=reader.named_expressions(reader.mapping(node, "where"), f"{name}.where"),
-            require=reader.expressions(node, "require", f"{name}."),
+            home,
+            where=self.named_expressions(node, "where", path),
+            require=self.expressions(node, "require", path),
             ties=(*self._ties(node, "tied", name), *self._ties(node, "alias", name)),
-            **calls,
-            runs=self._runs(reader.mapping(node, "runs"), f"{name}.runs"),
-            ops=reader.expressions(node, "ops", f"{name}."),
-            cache=_cache(reader, node, name, word),
-            saves=reader.named_expressions(reader.mapping(node, "saves"), f"{name}.saves"),
+            **self.single_expressions(node, ("extends", "output_embeddings"), path),
+            runs=self._runs(self.mapping(node, "runs"), f"{name}.runs."),
+            ops=self.expressions(node, "ops", path),
+            cache=None if word == "none" else {} if word else self.shapes(node, "cache", path),
+            saves=self.named_expressions(node, "saves", path),
             returned=word == "returned",
         )
 
     def _runs(self, mapping: Mapping, path: str) -> dict[str, Runs]:
         """Return the number of tokens of each attribute, or the axes inside it."""
-        found: dict[str, Runs | None] = {}
+        found: dict[str, Runs] = {}
         for key, value in mapping.items.items():
             if isinstance(value, Mapping):
-                found[key] = self.reader.named_expressions(
-                    self.reader.mapping(mapping, key, RUNS), f"{path}.{key}"
-                )
-            else:
-                found[key] = self.reader.expression(value, f"{path}.{key}")
-        return {key: runs for key, runs in found.items() if runs is not None}
+                found[key] = self.named_expressions(mapping, key, path, RUNS)
+            elif (tokens := self.expression(value, path + key)) is not None:
+                found[key] = tokens
+        return found
 
     def _part(self, node: Node, path: str) -> Body:
         if isinstance(node, Mapping):
@@ -79,61 +155,52 @@ class ModuleParser:
             return {key: self._attribute(key, part) for key, part in parts.items()}
         if isinstance(node, Sequence):
             return [self._part(value, f"{path}.{index}") for index, value in enumerate(node.items)]
-        return {} if node.empty else self.reader.expression(node, path) or {}
+        return {} if node.empty else self.expression(node, path) or {}
 
     def _attribute(self, key: str, part: Body) -> Body:
         """Return a loop under a key with `{…}` as a mapping of names to constructors."""
         if "{" not in key or not isinstance(part, Expression):
             return part
         if not isinstance(part.tree, ast.GeneratorExp):
-            self.reader.problem(f"{key} needs a loop", part.place, part.path, "add a loop: for i in range(n)")
+            self.problem(f"{key} needs a loop", part.place, part.path, "add a loop: for i in range(n)")
             return part
         pieces = re.split(r"[{}]", key)  # texts and expressions in turn
         terms = [piece if i % 2 else repr(piece) for i, piece in enumerate(pieces)]
         text = " + ".join(f"str({term})" for term in terms)
-        if (name := self.reader.compose(text, part.place, part.path)) is None:
+        if (name := self.compose(text, part.place, part.path)) is None:
             return part
         tree = ast.DictComp(key=name.tree, value=part.tree.elt, generators=part.tree.generators)
         return part._replace(tree=ast.copy_location(tree, part.tree))
 
     def _ties(self, node: Mapping, key: str, name: str) -> list[Tie]:
         """Parse `target: source`, with `{expression}` in both and `for`/`if` after the source."""
-        ties, mapping, path = [], self.reader.mapping(node, key), f"{name}.{key}"
+        ties, mapping, path = [], self.mapping(node, key), f"{name}.{key}"
         for target, value in mapping.items.items():
-            source, rest = _TIE.match(self.reader.scalar(value)).groups()  # type: ignore[union-attr]
+            source, rest = _TIE.match(self.scalar(value)).groups()  # type: ignore[union-attr]
             place, turns = mapping.keys[target], None
             if rest:
                 loops = rest if rest.startswith("for ") else f"for _ in range(1) {rest}"
                 names = ", ".join(re.findall(r"\{([^{}]*)\}", target + source))
-                turns = self.reader.compose(f"[[{names}] {loops}]", value.place, f"{path}.{target}")
+                turns = self.compose(f"[[{names}] {loops}]", value.place, f"{path}.{target}")
             elif "{" in target + source:
-                self.reader.problem(
-                    "a tie with {…} needs a loop", place, path, "add a loop: for i in range(n)"
-                )
+                self.problem("a tie with {…} needs a loop", place, path, "add a loop: for i in range(n)")
             ties.append(Tie(target, source, turns, place, key == "alias"))
         return ties
 
-
-def _cache(reader: PartReader, node: Mapping, name: str, word: str) -> dict[str, Expression] | None:
-    if word:
-        return None if word == "none" else {}
-    return reader.shapes(reader.mapping(node, "cache"), f"{name}.cache")
-
-
-def parse_signature(reader: PartReader, key: str, place: Place, path: str) -> tuple[str, Parameters]:
-    """Parse `Name` or `Name(parameter, other=default)` as Python does; an empty name after a problem."""
-    try:
-        [tree] = python(f"def {key if '(' in key else key + '()'}: ...", "exec").body  # type: ignore[attr-defined]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        tree = None
-    found = tree.args if isinstance(tree, ast.FunctionDef) and not tree.returns else None
-    if found is None or found.vararg or found.kwarg or found.posonlyargs or found.kwonlyargs:
-        reader.problem(f"{key!r} is not a class name with plain parameters", place, path, _SIGNATURE)
-        return "", {}
-    parameters: Parameters = {argument.arg: None for argument in found.args}
-    for name, default in zip(reversed(parameters), reversed(found.defaults), strict=False):
-        parameters[name] = reader.compose(ast.unparse(default), place, f"{path}.{tree.name}")
-    return tree.name, parameters
+    def signature(self, key: str, place: Place, path: str) -> tuple[str, Parameters]:
+        """Parse `Name` or `Name(parameter, other=default)` as Python does; an empty name after a problem."""
+        try:
+            [tree] = python(f"def {key if '(' in key else key + '()'}: ...", "exec").body  # type: ignore[attr-defined]
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = None
+        found = tree.args if isinstance(tree, ast.FunctionDef) and not tree.returns else None
+        if found is None or found.vararg or found.kwarg or found.posonlyargs or found.kwonlyargs:
+            self.problem(f"{key!r} is not a class name with plain parameters", place, path, _SIGNATURE)
+            return "", {}
+        parameters: Parameters = {argument.arg: None for argument in found.args}
+        for name, default in zip(reversed(parameters), reversed(found.defaults), strict=False):
+            parameters[name] = self.compose(ast.unparse(default), place, f"{path}.{tree.name}")
+        return tree.name, parameters
 
 
 def contractions(source: Source, compiled: Node | None = None) -> dict[str, Contraction]:
@@ -141,22 +208,18 @@ def contractions(source: Source, compiled: Node | None = None) -> dict[str, Cont
 
     Errors: :class:`SpecError` with all problems of the text.
     """
-    reader = PartReader(source, checked=compiled is not None)
-    root = compiled or parse_yaml(source)
-    assert isinstance(root, Mapping)
-    found = {}
-    for key, node in root.items.items():
-        name, parameters = parse_signature(reader, key, root.keys[key], "contractions")
+    parser, found = ModuleParser(source, compiled), {}
+    for key, node in parser.root.items.items():
+        name, parameters = parser.signature(key, parser.root.keys[key], "contractions")
         assert isinstance(node, Mapping)
-        numbers = {key: value for key, value in node.items.items() if key in Contraction._fields[3:8]}
         found[name] = Contraction(
             name,
             parameters,
-            reader.named_expressions(reader.mapping(node, "where"), f"{name}.where"),
-            **reader.named_expressions(Mapping(numbers, node.keys, node.place), name),
-            cache=reader.shapes(reader.mapping(node, "cache"), f"{name}.cache"),
-            require=reader.expressions(node, "require", f"{name}."),
+            parser.named_expressions(node, "where", f"{name}."),
+            **parser.single_expressions(node, Contraction._fields[3:8], f"{name}."),
+            cache=parser.shapes(node, "cache", f"{name}."),
+            require=parser.expressions(node, "require", f"{name}."),
         )
-    if reader.problems:
-        raise SpecError(reader.problems)
+    if parser.problems:
+        raise SpecError(parser.problems)
     return found

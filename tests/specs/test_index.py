@@ -50,7 +50,7 @@ def use_compiled(compiled: files.Compiled, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_compiled_file_is_read_without_pyyaml(own: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archspec.specs.parser.parse_yaml", None)
+    monkeypatch.setattr("archspec.specs.module_parser.parse_yaml", None)
     assert own.load("child").architectures == ("ChildModel",)
     assert own.index()["ParentModel"] == ["parent"]
 
