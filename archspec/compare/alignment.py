@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from archspec.models.model import Model
 
 _MAX_PREFIX_DEPTH = 3
-
-
 KINDS = ("removed", "resized", "repeated", "untied", "unfrozen", "added", "tied", "frozen")  # in order
 
 
@@ -64,10 +62,9 @@ def align(a: Model, b: Model, depth: int | None = None) -> Alignment:
      ('added', 'cls.predictions.transform.LayerNorm', 1536),
      ('tied', 'cls.predictions.decoder', 0)]
     """
-    ours, theirs = a.tensors(), b.tensors()
     prefixes = _prefixes(a, b)
+    changes = tuple(_changes(_pairs(a.tensors(), b.tensors(), prefixes), depth))
     params, buffers = (a.params, b.params), (a.buffers, b.buffers)
-    changes = tuple(_changes(_pairs(ours, theirs, prefixes), depth))
     return Alignment(a, b, prefixes, changes, params, buffers, _fields(a.scope, b.scope))
 
 
@@ -190,16 +187,13 @@ def _describe_tensors(module: str, pairs: list[_Pair], side: int) -> str:
 def _fields(a: Scope, b: Scope) -> dict[str, tuple[Any, Any]]:
     """Return the fields of both configs whose values differ."""
     ours, theirs = _flat_fields(a), _flat_fields(b)
-    both = {name: (ours[name], theirs[name]) for name in ours if name in theirs}
-    return {name: values for name, values in both.items() if values[0] != values[1]}
+    return {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs.get(name, ours[name])}
 
 
 def _flat_fields(scope: Scope) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in [*scope.spec.fields, "num_labels"]:
         value = scope.get(name)
-        if isinstance(value, SubConfig):
-            found |= {f"{name}.{inner}": item for inner, item in _flat_fields(value.scope).items()}
-        else:
-            found[name] = value
+        inner = _flat_fields(value.scope) if isinstance(value, SubConfig) else None
+        found |= {name: value} if inner is None else {f"{name}.{field}": one for field, one in inner.items()}
     return found

@@ -88,34 +88,27 @@ def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[st
     if quantity := _quantity(name):
         one = QUANTITIES[quantity]
         return Column(name, one.title, "", "", lambda model: Found(model.count(quantity)))
-    if cost := _cost_column(name, calls):
-        return cost
+    if name in {*OF_CALL, *IN_BYTES}:
+        return _cost_column(name, calls)
     if glyph := _find_glyph(name, glyphs):
         fields = [field for field, other in glyphs.items() if other == glyph]
-        is_symbol = name == glyph.text
-        latex = f"${glyph.latex}$" if is_symbol else ""
-        meaning = glyph.meaning if is_symbol else ""
         of_decoder = [field for field, other in glyphs.items() if other.text == f"{glyph.text}_dec"]
         in_stages = glyph.text in _OF_STAGES
+        latex, meaning = (f"${glyph.latex}$", glyph.meaning) if name == glyph.text else ("", "")
         return Column(name, name, latex, meaning, lambda model: _symbol(model, fields, of_decoder, in_stages))
     if any(_has(model.scope, name) for model in models):
         latex = f"\\texttt{{{escape(name)}}}"
         return Column(name, name, latex, "", lambda model: _field(model, [name]))
-    raise ArchspecError(
-        f"unknown column {name!r}",
-        help=_suggestion(name, models),
-    )
+    raise ArchspecError(f"unknown column {name!r}", help=_suggestion(name, models))
 
 
 def _suggestion(name: str, models: Sequence[Model]) -> str:
     known = [*_FACTS, *QUANTITIES, "bytes", *_COSTS, *{glyph.text for glyph in standard_glyphs().values()}]
-    fields = (
-        field for model in models for field in [*model.scope.spec.fields, *model.scope.spec.attribute_map]
-    )
-    near = nearest_names(name, {*known, *fields} - {name})
-    return (
-        f"did you mean {list_names(near)}?" if near else f"choose from: {', '.join(known)}, or a config field"
-    )
+    specs = [model.scope.spec for model in models]
+    fields = {field for spec in specs for field in (*spec.fields, *spec.attribute_map)}
+    if near := nearest_names(name, {*known, *fields} - {name}):
+        return f"did you mean {list_names(near)}?"
+    return f"choose from: {', '.join(known)}, or a config field"
 
 
 def _quantity(name: str) -> str:
@@ -138,14 +131,6 @@ def _words(text: str) -> set[str]:
     return set(re.split(r"[\s_-]+", text)) - _NO_MEANING
 
 
-class _Cost(NamedTuple):
-    """A cost of a forward pass; ``evaluate`` takes the forward pass and a dtype."""
-
-    title: str
-    evaluate: Callable[[Forward, str], int | None]
-    in_bytes: bool = False
-
-
 def _cache(forward: Forward, dtype: str) -> int | None:
     return int(forward.cache_bytes(dtype)) if forward.cache else None
 
@@ -155,36 +140,35 @@ def _cache_per_token(forward: Forward, dtype: str) -> int | None:
     return None if size is None else round(size / (call.batch * call.context))
 
 
-_COSTS = {
-    "flops": _Cost("FLOPs", lambda forward, _: forward.flops),
-    "flops_per_token": _Cost(
-        "FLOPs per token",
-        lambda forward, _: round(forward.flops / (forward.call.batch * forward.call.tokens)),
-    ),
-    "cache_bytes": _Cost("cache bytes", _cache, in_bytes=True),
-    "cache_bytes_per_token": _Cost("cache bytes per token", _cache_per_token, in_bytes=True),
+def _flops_per_token(forward: Forward, dtype: str) -> int:
+    return round(forward.flops / (forward.call.batch * forward.call.tokens))
+
+
+_COSTS: dict[str, Callable[[Forward, str], int | None]] = {
+    "flops": lambda forward, dtype: forward.flops,
+    "flops_per_token": _flops_per_token,
+    "cache_bytes": _cache,
+    "cache_bytes_per_token": _cache_per_token,
 }
 OF_CALL = tuple(_COSTS)  # columns that depend on the lengths of a forward pass
-IN_BYTES = ("bytes", *(name for name, cost in _COSTS.items() if cost.in_bytes))  # that depend on a dtype
+IN_BYTES = ("bytes", "cache_bytes", "cache_bytes_per_token")  # columns that depend on a dtype
 
 
-def _cost_column(name: str, calls: Calls) -> Column | None:
+def _cost_column(name: str, calls: Calls) -> Column:
     if name == "bytes":
         meaning = f"in {calls.dtype or 'the format of each config'}"
-        return Column(
-            name, name, "", meaning, lambda model: _value_or_reason(model.params_bytes, calls.dtype)
-        )
-    if (cost := _COSTS.get(name)) is None:
-        return None
-    dtype = f", in {calls.dtype or 'the dtype of each config'}" if cost.in_bytes else ""
+        return Column(name, name, "", meaning, lambda model: _attempt(model.params_bytes, calls.dtype))
+    dtype = f", in {calls.dtype or 'the dtype of each config'}" if name in IN_BYTES else ""
+    title = name.replace("_", " ").replace("flops", "FLOPs")
 
     def read(model: Model) -> Found:
-        return _value_or_reason(lambda: cost.evaluate(calls.forward(model), calls.dtype or model.dtype))
+        return _attempt(lambda: _COSTS[name](calls.forward(model), calls.dtype or model.dtype))
 
-    return Column(name, cost.title, "", f"for a forward pass with {calls}{dtype}", read)
+    return Column(name, title, "", f"for a forward pass with {calls}{dtype}", read)
 
 
-def _value_or_reason(count: Callable[..., Any], *arguments: Any) -> Found:
+def _attempt(count: Callable[..., Any], *arguments: Any) -> Found:
+    """Return a number, or the reason why it is missing."""
     try:
         return Found(count(*arguments))
     except ArchspecError as error:
@@ -215,8 +199,7 @@ def _field(model: Model, names: Sequence[str]) -> Found:
 
 def _values_in_parts(scope: Scope, names: Sequence[str], path: str) -> Iterator[tuple[str, Any]]:
     for name, part in _parts(scope).items():
-        value = _value(part, names)
-        if value is not None:
+        if (value := _value(part, names)) is not None:
             yield path + name, value
         else:
             yield from _values_in_parts(part, names, f"{path}{name}.")
@@ -232,9 +215,9 @@ def _has(scope: Scope, name: str) -> bool:
 
 
 def _value(scope: Scope, names: Sequence[str]) -> Any:
+    parts = _parts(scope)
     for name in names:
         first, _, rest = name.partition(".")
-        parts = _parts(scope)
         if rest and first in parts:
             return _value(parts[first], [rest])
         if not rest and scope.has(name) and name not in parts:

@@ -15,7 +15,7 @@ from archspec.errors import ArchspecError, option
 from archspec.models.calls import EXCESS
 from archspec.models.counts import Tied
 from archspec.models.model import Model, Source, load
-from archspec.models.report import OfModel, Record, Report, fact
+from archspec.models.report import OfModel, Record, Report, data_of, fact, note_lines
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
@@ -123,11 +123,8 @@ class Diff(Report):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the changes, each with its closed form in Python's syntax."""
-        found = []
-        for change, form in zip(self.changes, self.forms.changes, strict=True):
-            row = {key: value for key, value in change._asdict().items() if key != "keys"}
-            found.append(row | {"formula": _python(form)})
-        return found
+        both = zip(self.changes, self.forms.changes, strict=True)
+        return [data_of(ModuleChange, change._asdict() | {"formula": _python(form)}) for change, form in both]
 
     @property
     def exit_code(self) -> int:
@@ -135,24 +132,18 @@ class Diff(Report):
         return 1 if self.changes else 0
 
     def _side(self, index: int) -> dict[str, Any]:
-        model, total = (self.a, self.b)[index], self.totals[index]
+        model, prefix = (self.a, self.b)[index], self.prefixes[index]
+        names = ("architecture", "model_type", "params", "buffers")
         tied = tied_json(model.tensors())
-        return {
-            "architecture": model.architecture,
-            "model_type": model.model_type,
-            "params": total,
-            "buffers": self.buffers[index],
-            "prefix": self.prefixes[index],
-            "tied": tied,
-            "params_with_ties_counted_separately": total + sum(group["params"] for group in tied),
-        }
+        separate = model.params + sum(group["params"] for group in tied)
+        more = {"prefix": prefix, "tied": tied, "params_with_ties_counted_separately": separate}
+        return {name: getattr(model, name) for name in names} | more
 
     def blocks(self) -> Iterator[Block]:
         """Yield the tables and notes of the report."""
         sides = list(zip("AB", (self.a, self.b), self.totals, strict=True))
         heads = [(label, one.architecture, one.model_type, number(total)) for label, one, total in sides]
-        yield Table(" |architecture|model type|>params", heads, header=False)
-        yield ""
+        yield from (Table(" |architecture|model type|>params", heads, header=False), "")
         if self.changes:
             yield Table("change|module|>params|A|B|formula", [*self._changes()])
         else:
@@ -161,18 +152,12 @@ class Diff(Report):
             yield f"\nB - A = {total_form}\n"
         yield from self._notes()
         if self.costs:
-            yield ""
             rows = [
-                (
-                    _COSTS[one.quantity],
-                    number(one.before),
-                    number(one.after),
-                    with_sign(one.after - one.before),
-                )
-                for one in self.costs
+                (_COSTS[quantity], number(before), number(after), with_sign(after - before))
+                for quantity, before, after in self.costs
             ]
-            yield Table("cost of the forward pass|>A|>B|>B - A", rows)
-            yield from (f"note: {note}" for note in self.notes)
+            yield from ("", Table("cost of the forward pass|>A|>B|>B - A", rows))
+            yield from note_lines(self.notes)
 
     def _changes(self) -> Iterator[tuple[str, ...]]:
         for change, form in zip(self.changes, self.forms.changes, strict=True):
@@ -180,8 +165,7 @@ class Diff(Report):
             params = f"{with_sign(change.buffers)} in buffers" if only_buffers else with_sign(change.params)
             text = _python(form) if change.params else None
             yield change.kind, change.module, params, change.before, change.after, text or ""
-        before, after = self.totals
-        yield "total", "", with_sign(self.difference), number(before), number(after), ""
+        yield "total", "", with_sign(self.difference), *map(number, self.totals), ""
 
     def _notes(self) -> Iterator[str]:
         if any(self.prefixes):
@@ -236,9 +220,8 @@ def diff(  # noqa: PLR0913 - the options of the verb
     lengths = lengths_in(locals())
     if lengths and tokens is None:
         name, needed = option(next(iter(lengths))), option("tokens")
-        raise ArchspecError(
-            f"{name} has no effect without {needed}", help=f"add {needed}, or leave out {name}"
-        )
+        message = f"{name} has no effect without {needed}"
+        raise ArchspecError(message, help=f"add {needed}, or leave out {name}")
     library = library_of(specs)
     before = _load_side(a, config, architecture, merge_overrides(set, set_a), library)
     after = _load_side(b, config, architecture, merge_overrides(set, set_b), library)
@@ -252,7 +235,7 @@ def _cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> tuple[list[
     Errors: :class:`ArchspecError`, with the model, if the costs of one are not supported.
     """
     sides, notes = [], list[str]()
-    for label, model in (("A", a), ("B", b)):
+    for label, model in zip("AB", (a, b), strict=True):
         try:
             call = model.forward(**lengths)
         except ArchspecError as error:
@@ -288,11 +271,9 @@ def _load_side(
 
 
 def _python(form: Any) -> str | None:
-    if form is None:
-        return None
     from archspec.compare.formulas import as_python
 
-    return as_python(form)
+    return None if form is None else as_python(form)
 
 
 def _value(value: Any) -> str:

@@ -31,14 +31,11 @@ class Forms(NamedTuple):
 
 
 def forms(found: Alignment) -> Forms:
-    """Return the closed forms of a diff, or the reason why they are missing.
-
-    Each is evaluated and compared with its exact number.
-    """
+    """Return the closed forms of a diff, compared with the exact numbers, or why they are missing."""
+    missing = ""
     try:
         if found.changes:
             return _forms(found)
-        missing = ""
     except ArchspecError as error:
         missing = str(error)
     return Forms((None,) * len(found.changes), None, {}, missing)
@@ -55,11 +52,11 @@ def _forms(found: Alignment) -> Forms:
         side.rename(clashing)
     values = {**sides[0].renamed, **sides[1].renamed}
     exact = {sympy.Symbol(name): sympy.Rational(repr(value)) for name, value in values.items()}
-    changes = [_change_expression(change, sides, exact) for change in found.changes]
+    changes = tuple(_change_expression(change, sides, exact) for change in found.changes)
     total = sympy.expand(sides[1].expr - sides[0].expr)
     if total.subs(exact, simultaneous=True) != found.totals[1] - found.totals[0]:
         raise FormulaError("the closed form of the difference does not give the exact number")
-    return Forms(tuple(changes), total, {name: values[name] for name in sorted(values)})
+    return Forms(changes, total, dict(sorted(values.items())))
 
 
 def as_python(expr: Any) -> str:
@@ -94,9 +91,7 @@ class _Side:
         for tensor in formula.tensors:
             if tensor.kind == "parameter":
                 name = fold_layers(key(re.sub(r"\{[^}]*\}", "0", tensor.name), prefix))
-                self.sums[name] = self.sums.get(name, sympy.Integer(0)) + formula.without_assumptions(
-                    tensor.numel
-                )
+                self.sums[name] = self.sums.get(name, 0) + formula.without_assumptions(tensor.numel)
 
     def rename_fields(self, other: _Side) -> None:
         """Rename a part's own fields as in a composite: `hidden_size` becomes `text_config.hidden_size`."""

@@ -16,7 +16,7 @@ from archspec.costs.lengths import USUAL_TOKENS
 from archspec.errors import ArchspecError, Problem, list_names, option, to_printable
 from archspec.formats.dtypes import dtype_bytes
 from archspec.models.model import Model, Source, load
-from archspec.models.report import Record, Report, fact
+from archspec.models.report import Record, Report, fact, note_lines
 from archspec.render.notation import escape
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import TRANSFORMERS_VERSION
@@ -37,10 +37,7 @@ class ColumnFacts(Record):
 
 
 class ModelTable(Report):
-    """Several models side by side; made by :func:`archspec.table`.
-
-    ``columns`` are the names of its columns.
-    """
+    """Several models side by side; made by :func:`archspec.table`. ``columns`` are the columns' names."""
 
     columns: list[str] = fact(
         "the columns in order", kind="list[ColumnFacts]", json=lambda self: self._columns, least=1
@@ -53,10 +50,8 @@ class ModelTable(Report):
         "the version of transformers that the specs match", lambda self: TRANSFORMERS_VERSION
     )
 
-    def __init__(
-        self, columns: Sequence[Column], rows: Sequence[dict[str, Any]], notes: Sequence[str]
-    ) -> None:
-        self._columns, self.rows, self.notes = list(columns), list(rows), list(notes)
+    def __init__(self, columns: list[Column], rows: list[dict[str, Any]], notes: list[str]) -> None:
+        self._columns, self.rows, self.notes = columns, rows, notes
         self.columns = [column.name for column in columns]
 
     @property
@@ -67,8 +62,7 @@ class ModelTable(Report):
     def blocks(self) -> Iterator[Block]:
         """Yield the table, then its legend and notes."""
         yield self._table([one.title for one in self._columns])
-        lines = [*filter(None, [self.legend]), *(f"note: {note}" for note in self.notes)]
-        if lines:
+        if lines := [*filter(None, [self.legend]), *note_lines(self.notes)]:
             yield "\n" + "\n".join(lines)
 
     def latex(self) -> str:
@@ -178,7 +172,7 @@ V: vocabulary size
 
 def _check_used(columns: set[str], calls: Calls) -> None:
     """Raise :class:`ArchspecError` for lengths or a dtype that no column depends on."""
-    given = {**dict.fromkeys(calls.lengths, OF_CALL), **({} if calls.dtype is None else {"dtype": IN_BYTES})}
+    given = dict.fromkeys(calls.lengths, OF_CALL) | ({"dtype": IN_BYTES} if calls.dtype else {})
     for name, needed in given.items():
         if not columns & {*needed}:
             message = f"{option(name)} has no effect: no column depends on it"
@@ -216,8 +210,8 @@ def _load_models(models: Sequence[Source | Model], specs: Specs) -> list[tuple[s
 
 
 def _of_model(name: str, problem: Problem) -> Problem:
-    text = str(problem.place or "") + problem.message
-    return problem if name in text else problem._replace(message=f"{name}: {problem.message}")
+    is_named = name in f"{problem.place or ''}{problem.message}"
+    return problem if is_named else problem._replace(message=f"{name}: {problem.message}")
 
 
 def short_name(source: Any) -> str:
@@ -234,8 +228,7 @@ def short_name(source: Any) -> str:
         source = source.origin.name if source.origin.text else ""
     if not isinstance(source, str | os.PathLike):
         return ""
-    path = os.fspath(source).rstrip("/")
-    path = path.removesuffix(".json").removesuffix("/config")
+    path = os.fspath(source).rstrip("/").removesuffix(".json").removesuffix("/config")
     name = os.path.basename(path).rpartition("--")[2]
     return os.path.basename(os.getcwd()) if name in ("config", ".") else "" if name == _STDIN else name
 

@@ -86,11 +86,8 @@ class Flops(CallReport):
             (name, number(len(each)), number(sum(each)), share(sum(each), self.flops))
             for name, each in layers.items()
         ]
-        yield from (
-            facts_table(self, "flops"),
-            "",
-            Table("module without submodules|>count|>FLOPs|>share", rows),
-        )
+        table = Table("module without submodules|>count|>FLOPs|>share", rows)
+        yield from (facts_table(self, "flops"), "", table)
         yield from ["", *note_lines(self.notes)] if self.notes else []
 
 
@@ -131,13 +128,11 @@ class CacheSizes:
         return {one: value_of(size) for one, size in sizes.items()}
 
     def _sizes(self, builder: CostBuilder) -> dict[str, Any]:
-        tree, found = builder.build(self.call.architecture), {}
-        for one in ALLOCATIONS:
-            terms = (kept for _, kept in kept_tensors(tree, one))
-            found[one] = sum(
-                prod(kept.shape) * kept.times * element_bytes(kept.dtype or self.dtype) for kept in terms
-            )
-        return found
+        def bytes_of(kept: Any) -> Any:
+            return prod(kept.shape) * kept.times * element_bytes(kept.dtype or self.dtype)
+
+        tree = builder.build(self.call.architecture)
+        return {one: sum(bytes_of(kept) for _, kept in kept_tensors(tree, one)) for one in ALLOCATIONS}
 
 
 class Held(Record):
@@ -215,10 +210,8 @@ class Cache(CallReport):
     def _fitting_lengths(self) -> dict[str, Held]:
         if self.budget_bytes is None:
             return {}
-        sizes = CacheSizes(self.call, self.dtype)
-        return {
-            one: self._fit(self.budget_bytes - self.weights_bytes, sizes, one) for one in self.cache_bytes
-        }
+        left, sizes = self.budget_bytes - self.weights_bytes, CacheSizes(self.call, self.dtype)
+        return {one: self._fit(left, sizes, one) for one in self.cache_bytes}
 
     def _fit(self, left: int, sizes: CacheSizes, allocation: str) -> Held:
         lengths = self.call.call
@@ -230,9 +223,8 @@ class Cache(CallReport):
         many = (sizes.bytes(1, tokens, allocation) for tokens in (_MANY, 2 * _MANY))
         grows = self._most is not None or next(many) < next(many)
         tokens = _largest_fitting(fits) if grows or not fits(_MANY) else None
-        return Held(
-            tokens, _largest_fitting(lambda batch: sizes.bytes(batch, lengths.tokens, allocation) <= left)
-        )
+        batch = _largest_fitting(lambda batch: sizes.bytes(batch, lengths.tokens, allocation) <= left)
+        return Held(tokens, batch)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the lengths and the size of the cache, the tensors, and the lengths that fit the budget."""

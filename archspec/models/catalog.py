@@ -9,7 +9,6 @@ from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import Problem, UnknownArchitectureError, list_names, nearest_names
 from archspec.models.report import Record, Report, fact, note_lines
 from archspec.reports import Block, Table
-from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, is_own, library_of
 
 
@@ -18,8 +17,7 @@ class ModelType(Record):
 
     model_type: str = fact("the model type", lambda one: one[0])
     architectures: list[str] = fact(
-        "its supported classes, the base model first; may be empty",
-        lambda one: one[1],
+        "its supported classes, the base model first; may be empty", lambda one: one[1]
     )
 
 
@@ -39,7 +37,7 @@ class Catalog(Report):
     notes: list[str] = fact("locations of custom specs, and problems in them")
 
     def __init__(
-        self, model_types: dict[str, tuple[str, ...]], notes: list[str], invalid: Collection[str] = ()
+        self, model_types: dict[str, tuple[str, ...]], notes: list[str], invalid: Collection[str]
     ) -> None:
         self.model_types, self.notes, self.invalid = model_types, notes, invalid
 
@@ -71,9 +69,9 @@ def catalog(filter: str = "", specs: Specs = ()) -> Catalog:
     found, wanted = library.catalog(), filter.lower()
     shown: dict[str, tuple[str, ...]] = {}
     for model_type, names in found.items():
-        is_wanted = wanted in model_type.lower()
-        matching = tuple(name for name in names if is_wanted or wanted in name.lower())
-        if is_wanted or matching:
+        if wanted in model_type.lower():
+            shown[model_type] = names
+        elif matching := tuple(name for name in names if wanted in name.lower()):
             shown[model_type] = matching
     if not shown:
         near = nearest_names(filter, [*found, *(name for names in found.values() for name in names)])
@@ -82,16 +80,10 @@ def catalog(filter: str = "", specs: Specs = ()) -> Catalog:
         raise UnknownArchitectureError([missing, *library.unread])
     files = {one.place.source.name for one in library.unread if one.place}
     invalid = {os.path.basename(file).removesuffix(".yaml") for file in files}
-    return Catalog(shown, [*_own_specs(library, shown)], invalid)
-
-
-def _own_specs(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    for model_type in shown:
-        first, *others = library.files_of(model_type)
-        if is_own(library, model_type):
-            hidden = "".join(f", instead of {one}" for one in others)
-            yield f"{model_type} is in {first}{hidden}"
-    yield from map(str, library.unread)
+    notes = [
+        f"{one} is in {', instead of '.join(library.files_of(one))}" for one in shown if is_own(library, one)
+    ]
+    return Catalog(shown, [*notes, *map(str, library.unread)], invalid)
 
 
 @check_arguments

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import dtype_bytes, dtype_name
@@ -34,10 +34,6 @@ class Tied(Record):
     params: int = fact("parameters that counting each tied tensor would add")
 
 
-def _count(name: str) -> Callable[[Counts], int]:
-    return lambda self: self.quantities[name]
-
-
 class Counts(OfModel, Report):
     """The exact counts of one architecture for one config; made by :meth:`archspec.Model.counts`.
 
@@ -49,9 +45,7 @@ class Counts(OfModel, Report):
     ('BertModel', 109482240, 218964480)
     """
 
-    _quantities = {  # noqa: RUF012
-        name: fact(one.help, _count(name), title=one.title, kind="int") for name, one in QUANTITIES.items()
-    }
+    _quantities = {name: fact(one.help, title=one.title, kind="int") for name, one in QUANTITIES.items()}  # noqa: RUF012
     dtype: str = fact("the dtype of unquantized parameters: the requested one, else the config's")
     format: str = fact("the weight formats that `bytes` assumes")
     bytes: int | None = fact(
@@ -77,6 +71,7 @@ class Counts(OfModel, Report):
     def __init__(self, model: Any, dtype: str | None, depth: int | None) -> None:
         self.architecture, self.model_type, tensors = model.architecture, model.model_type, model.tensors()
         self.quantities, self.depth = {name: model.count(name) for name in QUANTITIES}, depth
+        vars(self).update(self.quantities)
         self.modules, self.tied = overview(model.root, tensors, depth), tied_json(tensors)
         self.notes = [*tie_notes(tensors, self.params), *model.notes]
         self.dtype = self.format = model.dtype if dtype is None else dtype_name(dtype)

@@ -100,10 +100,8 @@ def _fields(scope: Scope) -> Iterator[FieldValue]:
             given, typed = name in scope.raw, path + scope.given.get(name, name)
             yield FieldValue(typed, path + name, types, value, given, computed, _choices(spec, name))
         elif isinstance(value, SubConfig):
-            try:
+            with suppress(UnknownArchitectureError):  # a sub-config that nothing builds needs no spec
                 yield from _fields(value.scope)
-            except UnknownArchitectureError:
-                continue  # a sub-config that nothing builds needs no spec
 
 
 def _choices(spec: Spec, name: str) -> tuple[str, ...]:
@@ -205,8 +203,7 @@ class Sensitivities(OfModel, Report):
         symbols = [name for name in formula.symbols if name not in formula.definitions]
         indirect = {prefix + name for name in {*formula.absent} - {*self.unused}} | {*formula.pinned}
         for name in [*symbols, *sorted(indirect - {*formula.definitions})]:
-            value = formula.symbols.get(name, value_at(formula.scope, name))
-            derivative = slope.get(name)
+            value, derivative = formula.symbols.get(name, value_at(formula.scope, name)), slope.get(name)
             elastic = None if derivative is None else derivative * float(value) / base if base else 0.0
             found.append(Sensitivity(name, value, *self._step(name, value, base), derivative, elastic))
         return sorted(found, key=lambda row: -abs(row.elasticity or 0.0))
@@ -229,9 +226,8 @@ class Sensitivities(OfModel, Report):
         ]
         if self.branch:
             notes.append(f"derivatives and elasticities are valid for {'; '.join(self.branch)}")
-        for row in self.fields:
-            if row.step is None:
-                notes.append(f"{row.field} has no step: no increase up to +{MAX_STEP} is valid")
+        stuck = (row.field for row in self.fields if row.step is None)
+        notes += [f"{field} has no step: no increase up to +{MAX_STEP} is valid" for field in stuck]
         yield from note_lines([*notes, *unused_notes(self.unused)])
 
 

@@ -72,8 +72,7 @@ class Formula(ClosedForm):
         with named_errors(self, fields):
             spot = spot_at(self, self.source, fields)
             there = branches.form_at(self, spot)
-        known = {*self.assumptions, *self.stated}
-        new = [text for text in there.assumptions if text not in known]
+        new = [text for text in there.assumptions if text not in {*self.assumptions, *self.stated}]
         there.source = spot.given
         there.notes = (*spot.notes, *([f"another branch: {'; '.join(new)}"] if new else ()))
         return there
@@ -228,9 +227,8 @@ class Formula(ClosedForm):
         ``notation`` is a file of custom symbols, ``symbol`` gives the LaTeX of some fields.
         """
         if format not in FORMATS:
-            raise FormulaError(
-                f"unknown formula format {format!r}", help=f"choose from: {', '.join(FORMATS)}"
-            )
+            help_ = f"choose from: {', '.join(FORMATS)}"
+            raise FormulaError(f"unknown formula format {format!r}", help=help_)
         return format_formula(self, format, self._own_glyphs(notation, symbol)) + condition_note(self, format)
 
     @check_arguments

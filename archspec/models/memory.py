@@ -15,18 +15,10 @@ from archspec.costs.weights import Weights
 from archspec.costs.working_set import Room, peak_memory
 from archspec.errors import ArchspecError
 from archspec.models.calls import EXCESS
-from archspec.models.report import (
-    CallReport,
-    OfModel,
-    Record,
-    Report,
-    axis_title,
-    fact,
-    facts_table,
-    note_lines,
-)
+from archspec.models.report import CallReport, OfModel, Record, Report, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.tables.axes import AXES
+from archspec.tables.option import Option
 from archspec.tables.options import options_of
 from archspec.tables.quantities import ALLOCATION_HELP, ALLOCATION_TITLES
 from archspec.terminal import number, size
@@ -123,10 +115,8 @@ class Memory(CallReport):
         return {one: self.call.cache_bytes(self.dtype, one) for one in self.call.allocations}
 
     def _temporary_memory(self) -> dict[str, Room]:
-        quantized = self.weights.scheme is not None
-        return {
-            one: peak_memory(self.call, self.dtype, one, self._last, quantized) for one in self.cache_bytes
-        }
+        call, is_quantized = self.call, self.weights.scheme is not None
+        return {one: peak_memory(call, self.dtype, one, self._last, is_quantized) for one in self.cache_bytes}
 
     def blocks(self) -> Iterator[Block]:
         """Yield the forward pass, its memory by part, and the module with the peak."""
@@ -162,23 +152,23 @@ def _peak_text(room: Room) -> str:
     return f"temporary memory is a lower bound: the output of {room.needed_by} (not validated)"
 
 
-def _ranks(name: str, help: str) -> Any:
-    more = ", ZeRO stage {0.zero}" if name == "data_parallel" else ""
+def _ranks(option: Option) -> Any:
+    more = ", ZeRO stage {0.zero}" if option.name == "data_parallel" else ""
     return fact(
-        help,
-        attrgetter(f"ranks.{name.removesuffix('_parallel')}"),
-        title=name.replace("_", " "),
+        option.help,
+        attrgetter(f"ranks.{option.name.removesuffix('_parallel')}"),
+        title=option.name.replace("_", " "),
         text=lambda count, step: number(count) + more.format(step) if count > 1 else "",
         kind="int",
         least=1,
     )
 
 
-def _length(name: str) -> Any:
+def _length(name: str, title: str) -> Any:
     """Declare a length of the step, null if no figure depends on it."""
     return fact(
         AXES[name].help,
-        title=axis_title(name),
+        title=title,
         json=lambda step: None if step._has_no_lengths else getattr(step, name),
         kind="int | None",
         least=1,
@@ -200,7 +190,7 @@ class Training(TrainingStep, OfModel, Report):
     """
 
     model_type: str = fact("the model type", lambda s: s.scope.spec.model_type, title="model type")
-    _length_facts = {name: _length(name) for name in ("batch", "tokens")}  # noqa: RUF012
+    _lengths_of_rank = {"batch": _length("batch", "batch size"), "tokens": _length("tokens", "tokens")}  # noqa: RUF012
     encoder_tokens: int = fact(AXES["encoder_tokens"].help, json=lambda s: s.encoder_tokens or 0)
     dtype: str = fact("the dtype of weights and activations")
     optimizer: Any = fact("the optimizer", kind="str", json=lambda s: s.optimizer.name, title="optimizer")
@@ -216,9 +206,7 @@ class Training(TrainingStep, OfModel, Report):
         text=lambda given, _: "every layer" if given else "",
     )
     _degrees = {  # noqa: RUF012
-        one.name: _ranks(one.name, one.help)
-        for one in options_of("training")
-        if one.name.endswith("_parallel")
+        one.name: _ranks(one) for one in options_of("training") if one.name.endswith("_parallel")
     }
     zero: int = fact("ZeRO stage across data-parallel ranks", choices=(0, 1, 2, 3))
     flops: int = fact(

@@ -16,6 +16,7 @@ from archspec.errors import ArchspecError, to_printable
 from archspec.formats.dtypes import ASSUMED, stated_dtype
 from archspec.formats.stated import assumed_note, quantization_of
 from archspec.models import costs
+from archspec.models.counts import Counts
 from archspec.specs.library import Library
 from archspec.specs.records import Spec
 from archspec.specs.search_path import Specs, library_of
@@ -29,7 +30,6 @@ from archspec.tree.tensors import Tensor, quantities_of, tensors
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from archspec.models.counts import Counts
     from archspec.models.fields import Fields, Sensitivities
     from archspec.models.formula import Formula
     from archspec.models.tree import Tree
@@ -113,9 +113,8 @@ class Model:
     def count(self, quantity: str) -> int:
         """Return a count by its name; see docs/reference/quantities.md."""
         if quantity not in self._counts:
-            raise ArchspecError(
-                f"unknown quantity {quantity!r}", help=f"choose from: {', '.join(self._counts)}"
-            )
+            help_ = f"choose from: {', '.join(self._counts)}"
+            raise ArchspecError(f"unknown quantity {quantity!r}", help=help_)
         return self._counts[quantity]
 
     @check_arguments_of("count")
@@ -126,8 +125,6 @@ class Model:
         >>> archspec.load("GPT2LMHeadModel").counts("bf16").bytes
         248879616
         """
-        from archspec.models.counts import Counts
-
         return Counts(self, dtype, checked_depth(depth))
 
     params: int = _count_property("params")
@@ -204,7 +201,7 @@ class Model:
 
     @property
     def quantized_config(self) -> RawConfig:
-        """The config to read quantization_config from: the model's, or the enclosing one."""
+        """The config that has the quantization_config: the model's, or the enclosing one."""
         return self.config if quantization_of(self.config) is not None else self.whole
 
     @property

@@ -42,7 +42,7 @@ class Excerpt:
     ``sign`` is printed before the terms: = or ≈. ``layout`` is the layout of their LaTeX.
     """
 
-    layout = PLAIN  # of its LaTeX
+    layout = PLAIN
     sign = "="
 
     def __init__(self, formula: ClosedForm, part: Part) -> None:
