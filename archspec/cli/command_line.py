@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 from archspec.errors import ArchspecError, list_names, nearest_names
@@ -60,21 +59,14 @@ def choices_of(option: Option) -> list[str]:
 
 
 def read(verb: str, given: list[str]) -> Values:
-    """Return the values of a command line.
-
-    Raises:
-        ArchspecError: for an invalid command line, and for options that have no effect together.
-        SystemExit: if argparse printed the help text.
-    """
+    """Return the values of a command line. Errors: SystemExit if argparse printed the help text."""
     options = command_options(verb)
     values = _read_plain(options, given)
     if values is None:
         found = vars(parser_of(verb).parse_args(given, Values()))
         positionals = {option.name for option in options if option.positional}
         values = Values(**{**_defaults(options), **found}, given={*found} - positionals)
-    _check_combinations(options, values.given)
-    if getattr(values, "train", False):
-        _check_other_method(verb, values.given)
+    _check_combinations(verb, options, values)
     return values
 
 
@@ -113,9 +105,9 @@ def _defaults(options: list[Option]) -> dict[str, Any]:
     return {option.name: [] if option.name in several else option.default for option in options}
 
 
-def _check_combinations(options: list[Option], given: set[str]) -> None:
-    """Raise an :class:`ArchspecError` for an option that needs another one, or excludes one that is given."""
-    flags = {option.name: option.flag for option in options}
+def _check_combinations(verb: str, options: list[Option], values: Values) -> None:
+    """Raise an :class:`ArchspecError` for options that exclude each other, and for one that needs another."""
+    given, flags = values.given, {option.name: option.flag for option in options}
     for option in (option for option in options if option.name in given):
         for needed in option.needs:
             if needed not in given:
@@ -123,6 +115,12 @@ def _check_combinations(options: list[Option], given: set[str]) -> None:
         for other in option.excludes:
             if other in given:
                 raise combination_error(option.flag, flags[other])
+    if not getattr(values, "train", False):
+        return
+    known = {option.name for option in options_of(VERBS[verb].also)}
+    for option in options_of(verb):  # the method that --train chooses lacks some options
+        if option.name in given - known and option.where == BOTH and option.name not in _GROUPS:
+            raise combination_error(option.flag, "--train")
 
 
 def require(values: Values, option: str, needed: str, is_met: object) -> None:
@@ -141,23 +139,14 @@ def combination_error(flag: str, other: str) -> ArchspecError:
     return ArchspecError(f"{flag} cannot be combined with {other}", help=f"leave out {flag} or {other}")
 
 
-def _check_other_method(verb: str, given: set[str]) -> None:
-    """Raise an :class:`ArchspecError` for an option that the method chosen by --train lacks."""
-    known = {option.name for option in options_of(VERBS[verb].also)}
-    for option in options_of(verb):
-        if option.name in given - known and option.where == BOTH and option.name not in _GROUPS:
-            raise combination_error(option.flag, "--train")
-
-
 def _unknown_option_help(verb: str, flag: str) -> str:
     """Return the commands that have an option which this one lacks, or its options with similar names."""
     flags = {name: [one.flag for one in command_options(name) if not one.positional] for name in VERBS}
     if others := [name for name in VERBS if flag in flags[name]]:
         return f"{flag} is an option of archspec {', '.join(others)}; run archspec {verb} --help for others"
     near = nearest_names(flag.strip("-"), [one.strip("-") for one in (*flags[verb], "--help")])
-    return (
-        f"did you mean {list_names(f'--{name}' for name in near)}?" if near else f"run archspec {verb} --help"
-    )
+    names = list_names(f"--{name}" for name in near) if near else ""
+    return f"did you mean {names}?" if near else f"run archspec {verb} --help"
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
@@ -174,11 +163,15 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         def error(self, message: str) -> NoReturn:
             raise _parse_error(verb, message)
 
+    terms = [
+        textwrap.fill(f"{name}: {meaning}", width - 2, subsequent_indent="  ")
+        for name, meaning in VERBS[verb].terms.items()
+    ]
     examples = [f"  archspec {line}" for line in VERBS[verb].examples]
     parser = Parser(
         prog=f"archspec {verb}",
         description=textwrap.fill(VERBS[verb].help, width - 2),
-        epilog="\n".join([*_listed_terms(verb, width), "examples:", *examples]),
+        epilog="\n".join([*terms, *([""] if terms else []), "examples:", *examples]),
         allow_abbrev=False,
         add_help=False,
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=width),
@@ -217,15 +210,6 @@ def _parse_error(verb: str, message: str) -> ArchspecError:
     return ArchspecError(f"{flag} must be {kind}, not {value}", help=f"write e.g. {flag} {example}")
 
 
-def _listed_terms(verb: str, width: int) -> Iterator[str]:
-    """Yield the lines of a help text that explain labels of the output."""
-    import textwrap
-
-    for name, meaning in VERBS[verb].terms.items():
-        yield textwrap.fill(f"{name}: {meaning}", width - 2, subsequent_indent="  ")
-    yield from [""] if VERBS[verb].terms else []
-
-
 def argparse_form(option: Option) -> dict[str, Any]:
     """Return the arguments of argparse's `add_argument` for an option."""
     found: dict[str, Any] = {"help": help_of(option).replace("%", "%%")}
@@ -239,28 +223,11 @@ def argparse_form(option: Option) -> dict[str, Any]:
     if option.bare is not None:
         found |= {"nargs": "?", "const": option.bare}
     if option.type.startswith(("int", "float")):
-        found["type"] = _int if option.type.startswith("int") else _float
+        number = int if option.type.startswith("int") else float
+        found["type"] = lambda text: number(text.encode("ascii"))  # only digits 0 to 9, as in configs
     if isinstance(option.choices, tuple) and option.choices:
         found["choices"] = option.choices
     return found
-
-
-def _require_ascii(text: str) -> str:
-    """Return a number's text. Errors: ValueError for digits other than 0 to 9, as in configs."""
-    if not text.isascii():
-        raise ValueError(text)
-    return text
-
-
-def _int(text: str) -> int:
-    return int(_require_ascii(text))
-
-
-def _float(text: str) -> float:
-    return float(_require_ascii(text))
-
-
-_int.__name__, _float.__name__ = "int", "float"  # argparse shows them
 
 
 def help_of(option: Option) -> str:

@@ -24,11 +24,7 @@ _CLASSES = ("--architecture", "ARCHITECTURE|MODEL_TYPE", "TEXT", "CLASS|MODEL_TY
 
 
 def script(shell: str) -> str:
-    """Return the script that completes `archspec` in a shell.
-
-    Raises:
-        ArchspecError: for an unknown shell.
-    """
+    """Return the script that completes `archspec` in a shell."""
     if shell not in SHELLS:
         message = f"--print-completion: unknown shell {shell!r}"
         raise ArchspecError(message, help=f"choose {', '.join(SHELLS)}")

@@ -10,16 +10,8 @@ from archspec.errors import FormulaError
 from archspec.models.fields import unused_notes
 from archspec.models.parts import Parts, Piecewise
 from archspec.models.report import data_of
-from archspec.render import arrangements
-from archspec.render.formats import (
-    PLAIN,
-    condition_note,
-    format_formula,
-    glyphs,
-    parts_table,
-    to_latex,
-    typeset_cases,
-)
+from archspec.render import arrangements, formats
+from archspec.render.formats import condition_note, format_formula, to_latex
 from archspec.render.notation import Glyph, own_glyphs
 from archspec.render.printers import LANGUAGES
 from archspec.render.programs import program
@@ -56,7 +48,7 @@ def formula(args: Values) -> int:  # noqa: PLR0912 - one for each arrangement
         parts = arrangements.arrange(form, args.by, args.depth or 1)
     parts = parts if left is None else left.cut(parts)
     if args.table:
-        print(parts_table(form, parts, args.table, own, layout or PLAIN))
+        print(formats.parts_table(form, parts, args.table, own, layout or formats.PLAIN))
     elif args.json:
         approximate = {} if left is None else {"leading": left.as_json()}
         listed = Parts(form, parts).as_json()
@@ -117,8 +109,7 @@ def _explain(
     exact = f"{formula.evaluate():,}"
     value = f"= {exact}" if left is None or is_exact else f"≈ {left.value:,}"
     print_sentence(f"{value} at the values below{'' if is_exact else f'; the exact value is {exact}'}\n")
-    symbols = glyphs(formula, own)
-
+    symbols = formats.glyphs(formula, own)
     fields = {name: "" if name in formula.definitions else name for name in formula.symbols}
     rows = [
         (symbols[name].text, fields[name], str(value), symbols[name].meaning)
@@ -153,7 +144,7 @@ def _print_cases(args: Values, formula: Formula, own: dict[str, Glyph], layout: 
         return
     cases = formula.cases()
     if layout is not None:
-        print(typeset_cases(formula, cases, own, layout))
+        print(formats.typeset_cases(formula, cases, own, layout))
         return
     comment = {"python": "# ", "c": "// "}.get(args.format, "-- " if args.format in LANGUAGES else "")
     for flags, case in cases:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from archspec.cli.run import run
 from archspec.errors import ArchspecError, command_line, did_you_mean
 from archspec.tables.verbs import VERBS
+from archspec.terminal import print_sentence
 from archspec.typing_light import NoReturn
 
 _REPLACED = ("strict", "surrogateescape")  # Python's error handlers of encodings
@@ -25,11 +26,7 @@ _OPTIONS = {
 
 
 def command() -> NoReturn:
-    """Run :func:`main` as a process.
-
-    The garbage collector skips what is imported, and the process ends without taking it apart: together that
-    is a sixth of a cold count.
-    """
+    """Run :func:`main` as a process, which ends without taking its objects apart: a sixth of a cold count."""
     gc.disable()
     gc.freeze()
     gc.enable()
@@ -88,8 +85,8 @@ def _exit_code(given: list[str]) -> int:
         if os.environ.get("ARCHSPEC_DEBUG"):
             raise
         detail = next(iter(str(error).splitlines()), "")
-        _complain(f"a bug of archspec: {type(error).__name__}: {detail}")
-        _complain("help: ARCHSPEC_DEBUG=1 shows where; please report it with the command")
+        help_ = "help: ARCHSPEC_DEBUG=1 shows where; please report it with the command"
+        _complain(f"a bug of archspec: {type(error).__name__}: {detail}\n{help_}")
         return 70
 
 
@@ -119,17 +116,15 @@ def _run(given: list[str]) -> int:
         known = [text.partition(" ")[0] for text in ("--help", *_OPTIONS)] if is_option else VERBS
         if is_option and rest[:1] and rest[0] in VERBS:
             raise ArchspecError(f"{verb} precedes the command", help=f"write archspec {rest[0]} … {verb}")
-        raise ArchspecError(
-            f"unknown {'option' if is_option else 'command'} {verb!r}", help=did_you_mean(verb, known)
-        )
+        message = f"unknown {'option' if is_option else 'command'} {verb!r}"
+        raise ArchspecError(message, help=did_you_mean(verb, known))
     return 0
 
 
 def _help() -> str:
-    rows = [(name, verb.help) for name, verb in VERBS.items()], [*_OPTIONS.items()]
     verbs, options = (
-        "\n".join(f"  {name:<{max(len(one) for one, _ in part)}}  {text}" for name, text in part)
-        for part in rows
+        "\n".join(f"  {name:<{max(map(len, part))}}  {text}" for name, text in part.items())
+        for part in ({name: verb.help for name, verb in VERBS.items()}, _OPTIONS)
     )
     return f"""\
 usage: archspec COMMAND ...
@@ -161,8 +156,6 @@ def _report_interrupt() -> int:
 
 def _complain(text: str) -> None:
     """Print an error; ignore a stderr that is closed or full."""
-    from archspec.terminal import print_sentence
-
     with suppress(OSError):
         for line in text.split("\n"):
             if line.startswith(" " * 4):  # a line of a file, or its caret

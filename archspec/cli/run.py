@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from archspec.models.model import Model
 
 STDIN = "-"
-_INVISIBLE = (
-    r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"  # steers a terminal
-)
+# what steers a terminal
+_INVISIBLE = r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 _OWN_MODULE = {  # verbs that print more than a report: the module of their function
     **dict.fromkeys(("tree", "tensors", "sweep", "solve", "derive", "lint"), "verbs"),
     **{name: name for name in ("formula", "verify")},
@@ -62,9 +61,10 @@ def _report(verb: str, values: Values) -> Any:
 
 def load_model(values: Values, with_notes: bool = True) -> Model:
     """Return the model that the options choose, and print a note for each override without effect."""
+    from archspec.configs.overrides import parse_settings
     from archspec.models.model import load
 
-    model = load(values.model, values.architecture, settings(values.set), values.specs)
+    model = load(values.model, values.architecture, parse_settings(values.set), values.specs)
     for note in model.idle if with_notes else ():
         print_sentence(f"note: {note}", sys.stderr)
     return model
@@ -80,38 +80,24 @@ def class_and_config(values: Values) -> tuple[Any, str | None]:
 
 def arguments(verb: str, values: Values, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the keyword arguments of the Python function of a verb: those of its options that are given."""
+    from archspec.configs.overrides import parse_settings
+
     found = {}
     for option in options_of(verb):
-        value = getattr(values, option.name, None)
+        value: Any = getattr(values, option.name, None)
         is_given = option.name in values.given or (option.positional and value not in (None, []))
-        if is_given and option.where != COMMAND and option.name not in without:
-            found[option.name] = _python_value(option, value)
+        if not is_given or option.where == COMMAND or option.name in without:
+            continue
+        if option.settings:
+            value = parse_settings(value)
+        elif option.is_repeated and option.type.startswith("Mapping") and "Sequence" not in option.type:
+            value = pairs(option, value)
+        found[option.name] = value
     return found
 
 
-def _python_value(option: Option, value: Any) -> Any:
-    if option.settings:
-        return settings(value)
-    if option.is_repeated and option.type.startswith("Mapping") and "Sequence" not in option.type:
-        return pairs(option, value)
-    return value
-
-
-def settings(texts: list[str]) -> dict[str, Any]:
-    """Return the fields of `FIELD=VALUE,...` texts with their values."""
-    if not texts:
-        return {}
-    from archspec.configs.overrides import parse_settings
-
-    return parse_settings(texts)
-
-
 def pairs(option: Option, texts: list[str]) -> dict[str, str]:
-    """Return the `NAME=VALUE` texts of a repeated option as a mapping.
-
-    Raises:
-        ArchspecError: for a name that is given twice, and for a text without `=`.
-    """
+    """Return the `NAME=VALUE` texts of a repeated option as a mapping of different names."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
