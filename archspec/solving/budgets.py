@@ -15,8 +15,7 @@ from archspec.models.model import Model
 from archspec.sizes import number_of
 from archspec.solving.laws import Optimum, find_optimum
 from archspec.sweeping.axes import MAX_VALUE
-from archspec.sweeping.columns import expression
-from archspec.sweeping.costs import names_in
+from archspec.sweeping.columns import expression, names_in
 from archspec.tables.quantities import BUDGETS, QUANTITIES
 
 # The parameters of :func:`archspec.solve` that are budgets, or belong to one.

@@ -1,17 +1,32 @@
-"""The expressions that a sweep evaluates at its configs: columns, conditions and ties."""
+"""The columns, conditions and ties of a sweep, and costs of a forward pass: exact at a point, or symbolic."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
+from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.errors import Place, Source, SweepError, did_you_mean, option
+from archspec.costs.excess import excess_of
+from archspec.costs.forward import COUNT_HELP, Forward
+from archspec.costs.lengths import USUAL_TOKENS, forward_of
+from archspec.costs.records import counted_children, own_terms, routed_of, routed_share
+from archspec.errors import ArchspecError, Place, Source, SweepError, did_you_mean, option
+from archspec.formats.dtypes import dtype_bytes, element_bytes
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names, parse
 from archspec.language.yaml_reader import Scalar
+from archspec.models.model import Model
+from archspec.models.report import lengths_text
+from archspec.symbolic.counts import Loops
+from archspec.symbolic.swept import SweptDomain
+from archspec.tables.axes import AXES
 from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
+from archspec.tree.node import Node
+
+TOKENS = "tokens"  # the length that differs between configs if it is not given
+BYTES = {"bytes", "cache_bytes"}  # the columns that depend on the dtype
 
 
 def expression(text: str, name: str) -> Expression:
@@ -90,3 +105,104 @@ def _fields_read(tie: Expression, scope: Scope) -> Iterator[str]:
         field = scope.spec.fields.get(name)
         if field is not None and field.default is not None:
             left += names(field.default.tree)
+
+
+class CallCosts(NamedTuple):
+    """The cost columns ``names`` that are asked for, and the ``lengths`` of the forward pass that were given.
+
+    Other lengths are resolved for each config, by the rule of :meth:`archspec.Model.forward`. With
+    ``needs_cache`` a class without a KV cache has no cache columns; otherwise they are 0.
+    """
+
+    names: frozenset[str]
+    lengths: dict[str, int]
+    needs_cache: bool = True
+
+    def call(self, scope: Scope, architecture: str) -> Forward:
+        """Return the forward pass of a config. Errors: :class:`ArchspecError` for columns that it lacks."""
+        try:
+            call = forward_of(scope, architecture, **self.lengths)
+        except ArchspecError as error:
+            if error.problems[0].help != COUNT_HELP:
+                raise
+            help_ = "leave out columns and conditions on costs"
+            raise ArchspecError(error.problems[0]._replace(help=help_)) from None
+        if "masked_flops" in self.names:
+            call.check_held("masked")
+        if "training_flops" in self.names:
+            call.check_trained()
+        if self.needs_cache and self.names & {"cache_elements", "cache_bytes"}:
+            call.check_cache()
+        return call
+
+    def exact_values(self, model: Model, dtype: str) -> dict[str, int]:
+        """Return the columns of one config."""
+        call = self.call(model.scope, model.architecture)
+        found = {TOKENS: call.call.tokens}
+        for name in self.names - {TOKENS}:
+            number = getattr(call, name)
+            arguments = {"cache_elements": (), "cache_bytes": (dtype,)}.get(name)
+            found[name] = number if arguments is None else number(*arguments)
+        return found
+
+    def symbolic(self, scope: Scope, architecture: str, dtype: str) -> dict[str, Any]:
+        """Return the columns of a scope whose fields are swept."""
+        try:
+            call = self.call(scope, architecture)
+        except Loops:
+            unrolled = Scope(scope.spec, scope.raw, scope.origin, SweptDomain(unroll=True))
+            call = self.call(unrolled, architecture)
+        found = {name: _total(call.tree, name, dtype_bytes(dtype)) for name in self.names - {TOKENS}}
+        return {**found, TOKENS: call.call.tokens}
+
+    def lengths_note(self, tokens: set[Any]) -> str:
+        """Return a note on the lengths of forward passes; ``tokens`` are the closed forms in all regions."""
+        given = {"batch": 1, **self.lengths}
+        if len(tokens) == 1 and type(only := next(iter(tokens))) is int:
+            given[TOKENS] = only
+        lengths = [lengths_text({name: given[name] for name in AXES if given.get(name)})]
+        note = ""
+        if TOKENS not in given:
+            lengths.append(f"and as many tokens as a config has positions for, at most {USUAL_TOKENS:,}")
+            note = "" if TOKENS in self.names else "; the column tokens shows how many"
+        return f"costs are for a forward pass with {', '.join(lengths)}{note}"
+
+    def excess_notes(self, rows: Mapping[str, Model]) -> list[str]:
+        """Return a note on the row, of some rows by name, whose eager code has the most FLOPs in excess."""
+        if not rows or not any(name.endswith("flops") for name in self.names):
+            return []
+        found = {name: excess_of(self.call(model.scope, model.architecture)) for name, model in rows.items()}
+        name = max(found, key=lambda one: found[one].ratio)
+        note = found[name].note
+        return [] if note is None else [f"at {name}: {note}"]
+
+
+def names_in(wanted: Iterable[Expression]) -> frozenset[str]:
+    """Return the names that expressions use."""
+    nodes = (node for one in wanted for node in ast.walk(one.tree))
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name))
+
+
+def check_used(names: frozenset[str], dtype: str | None, lengths: Mapping[str, int]) -> None:
+    """Raise :class:`SweepError` for a dtype or a length that no column depends on."""
+    idle = ["dtype"] if dtype is not None and not BYTES & names else []
+    idle += [] if {*COST_COLUMNS} & names else lengths
+    if idle:
+        needed = "bytes or cache_bytes" if idle == ["dtype"] else ", ".join(COST_COLUMNS)
+        flag = f"--{idle[0].replace('_', '-')}"
+        message = f"{flag} has no effect: no column depends on it"
+        raise SweepError(message, help=f"add a column ({needed}), or leave out {flag}")
+
+
+def _total(node: Node, column: str, element: int) -> Any:
+    """Return a column of a module and all inside it; modules that a loop repeats count as often."""
+    if column == "cache_bytes":
+        name, found = "cache_elements", 0
+        for kept in node.cache or ():
+            size = element_bytes(kept.dtype) if kept.dtype else element
+            found += prod(kept.shape) * kept.times * size
+    else:
+        name, found = column, sum(prod(sizes) for _, sizes in own_terms(column, node))
+    for child in counted_children(node, name).values():
+        found = found + _total(child, column, element) * (1 if child.turn is None else child.turn.times)
+    return routed_share(found, routed_of(node)) if column.endswith("flops") else found

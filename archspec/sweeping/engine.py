@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from archspec.errors import ArchspecError, SweepError
-from archspec.sweeping.boxes import BOX, Array, Box, Grid, boxes
-from archspec.sweeping.evaluator import MAX_INT, Evaluator
+from archspec.errors import SweepError
+from archspec.sweeping.evaluator import BOX, MAX_INT, Array, Box, Evaluator, Grid, boxes
 from archspec.sweeping.subject import Region, Subject
 
 MAX_REGIONS = 20_000
@@ -47,7 +46,6 @@ class Engine:
         self.regions: list[Region] = []
         self.refused: Counter[str] = Counter()
         self.filtered = 0
-        self.refusal: tuple[ArchspecError, tuple[int, ...]] | None = None  # the first one, with its point
 
     def batches(self, size: int = BOX) -> Iterator[Batch]:
         """Yield every box of the grid in order. Errors: :class:`SweepError` for too many regions."""
@@ -62,24 +60,19 @@ class Engine:
 
     def region(self, point: tuple[int, ...]) -> Region:
         """Return the region of one point, given by its position along each axis."""
-        known = {number: axis.code(point[number]) for number, axis in enumerate(self.subject.axes)}
-        for region in self.regions:
-            if region.holds(self.subject.space, known):
-                return region
-        return self._add(point)
+        row, column = divmod(int(np.ravel_multi_index(point, self.grid.lengths)), self.grid.shape[1])
+        box = Box(self.grid, range(row, row + 1), range(column, column + 1))
+        return next(self.assign_regions(box))[0]
 
     def batch(self, box: Box, only: Sequence[int] | None = None, out: Array | None = None) -> Batch:
         """Evaluate the columns in a box, all or those with some numbers, one of them in ``out``."""
         numbers = range(len(self.subject.columns)) if only is None else only
         found = list(self.assign_regions(box))
         if len(found) == 1 and found[0][0].keep:
-            return Batch(
-                box, [self._column(found[0][0].values[number], box, out) for number in numbers], True
-            )
-        valid = np.zeros(box.shape, bool)
-        columns: list[Array | None] = [None for _ in numbers]
+            columns = [self._column(found[0][0].values[number], box, out) for number in numbers]
+            return Batch(box, columns, True)
+        valid, filled = np.zeros(box.shape, bool), dict[int, Array]()
         for region, mask in found:
-            self.note_refusal(region)
             if region.refusal is not None:
                 self.refused[region.refusal.problems[0].message] += int(np.count_nonzero(mask))
             elif not region.keep:
@@ -87,16 +80,15 @@ class Engine:
             else:
                 inner, place, mask = part_of(box, mask)
                 valid[place] |= mask
-                for index, number in enumerate(numbers):
-                    values, column = self._column(region.values[number], inner), columns[index]
-                    if column is None:
-                        column = np.zeros(box.shape, values.dtype)
-                    elif column.dtype != values.dtype:
+                for number in numbers:
+                    values = self._column(region.values[number], inner)
+                    column = filled.get(number, np.zeros(box.shape, values.dtype))
+                    if column.dtype != values.dtype:
                         column, values = column.astype(object), values.astype(object)
                     np.copyto(column[place], values, where=mask)
-                    columns[index] = column
-        filled = [np.zeros(box.shape, np.int64) if column is None else column for column in columns]
-        return Batch(box, filled, True if valid.all() else valid)
+                    filled[number] = column
+        columns = [filled.get(number, np.zeros(box.shape, np.int64)) for number in numbers]
+        return Batch(box, columns, True if valid.all() else valid)
 
     def fill(self, number: int, dtype: Any = np.int64) -> Array:
         """Return one column over the whole grid, as objects if values have another type than ``dtype``.
@@ -124,11 +116,6 @@ class Engine:
             is_huge = type(found) is int and abs(found) > MAX_INT
             found = np.asarray(found, object if is_huge else _DTYPES.get(type(found), object))
         return found if found.shape == box.shape else np.broadcast_to(found, box.shape)
-
-    def note_refusal(self, region: Region) -> None:
-        """Keep the first refusal, with its point."""
-        if region.refusal is not None:
-            self.refusal = self.refusal or (region.refusal, region.point)
 
     def assign_regions(self, box: Box) -> Iterator[tuple[Region, Array]]:
         """Yield the regions that have points in a box, each with its mask; they cover the box."""

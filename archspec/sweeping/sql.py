@@ -10,9 +10,8 @@ import json
 from typing import Any
 
 from archspec.errors import SweepError, option
-from archspec.sweeping.boxes import boxes
 from archspec.sweeping.engine import Asked
-from archspec.sweeping.evaluator import MAX_INT
+from archspec.sweeping.evaluator import MAX_INT, boxes
 from archspec.sweeping.subject import Region
 from archspec.sweeping.table import column_kinds
 from archspec.symbolic.expressions import Atom, Condition, Poly, Real

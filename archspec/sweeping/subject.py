@@ -24,8 +24,7 @@ from archspec.language.values import value_of
 from archspec.models.model import Model, load
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.columns import Columns, expression, order_ties
-from archspec.sweeping.costs import TOKENS, CallCosts, names_in
+from archspec.sweeping.columns import TOKENS, CallCosts, Columns, expression, names_in, order_ties
 from archspec.symbolic.expressions import Condition, TooLarge
 from archspec.symbolic.path_conditions import Number, Path, fix_value
 from archspec.symbolic.polynomials import Space
@@ -54,13 +53,6 @@ class Region(NamedTuple):
     refusal: ArchspecError | None
     point: tuple[int, ...]
     tokens: Any = None
-
-    def holds(self, space: Space, known: Mapping[Any, Any]) -> bool:
-        """Return True if the point with some value along each axis is in the region."""
-        try:
-            return all(condition.is_met(space.atoms, known) for condition in self.conditions)
-        except ArithmeticError:  # a quotient that an earlier condition guards
-            return False
 
 
 class Subject:

@@ -17,12 +17,11 @@ from archspec.render.html import blocks_html
 from archspec.reports import Block
 from archspec.specs.search_path import Specs
 from archspec.sweeping.axes import Columns, axes_of, named_columns
-from archspec.sweeping.costs import check_used
+from archspec.sweeping.columns import check_used
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import MANY, check_size, format_of, refuse_existing, whole_file, write
-from archspec.sweeping.head import Head, notes_of
 from archspec.sweeping.subject import Subject
-from archspec.sweeping.table import DTYPES, Table, as_array
+from archspec.sweeping.table import DTYPES, Head, Table, as_array, notes_of
 from archspec.tables.axes import lengths_in
 
 if TYPE_CHECKING:
@@ -83,9 +82,10 @@ class Sweep(Report):
             if progress is not None:
                 progress(done, self.points)
             yield batch, done
-        if not rows and not self.filtered_points and self.engine.refusal is not None:
+        if not rows and not self.filtered_points:
             region = self.subject.region((0,) * len(self.subject.axes))
-            first, *others = (region.refusal or self.engine.refusal[0]).problems
+            assert region.refusal is not None  # as at every point
+            first, *others = region.refusal.problems
             at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(region.point).items())
             message = f"no config in the sweep is valid; at {at}: {first.message}"
             raise SweepError([first._replace(message=message), *others])

@@ -1,4 +1,4 @@
-"""The rows of a sweep as Arrow record batches: the swept fields, the tied fields, and the columns.
+"""The rows of a sweep: as Arrow record batches, and the first ones as a report.
 
 The type of a column is fixed before the first row. It holds all values of a grid of up to 262,144 points; in
 a larger one it holds those of the first box and at some random points, and a later value that does not fit is
@@ -8,24 +8,29 @@ an error.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import islice
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from archspec import reports
+from archspec.configs.overrides import idle_fields, override_notes
 from archspec.errors import UNICODE_HELP, SweepError, is_unicode, option
 from archspec.extras import import_optional
-from archspec.sweeping.boxes import Array, boxes
+from archspec.formats.stated import assumed_note
+from archspec.sweeping.columns import BYTES
 from archspec.sweeping.engine import Batch, Engine
-from archspec.sweeping.evaluator import MAX_INT
+from archspec.sweeping.evaluator import MAX_INT, Array, boxes
 from archspec.sweeping.subject import Region
 from archspec.symbolic.expressions import Poly, Real
 from archspec.symbolic.polynomials import EXACT_FLOAT
 
 _SEARCHED = 400  # boxes, of about 10^8 points
 _EXPLORED = 48  # random points of a grid of several boxes
+_EXAMPLES = 4  # regions that are examined for a note on their FLOPs
 DTYPES = {"int": np.dtype(np.int64), "float": np.dtype(np.float64), "bool": np.dtype(np.bool_)}
 _KINDS: dict[type, str] = {bool: "bool", float: "float", type(None): "null"}
 _FITS: dict[str, Callable[[Any], bool]] = {
@@ -163,3 +168,45 @@ def _check_kind(values: list[Any], name: str, kind: str) -> list[Any]:
             message, help_ = _TOO_LARGE[kind]
         raise SweepError(f"{name} {message.format(value)}", help=help_.format(option("wide", True)))
     return values
+
+
+class Head(NamedTuple):
+    """The first ``rows`` under the ``names`` of their columns; ``more`` and ``remarks`` are notes."""
+
+    names: Sequence[str]
+    rows: list[dict[str, Any]]
+    more: str
+    remarks: Sequence[str]
+
+    def table(self) -> reports.Table:
+        """Return the rows as they are printed."""
+        rows = [[_cell(value) for value in row.values()] for row in self.rows]
+        return reports.Table("|".join(f">{name}" for name in self.names), rows)
+
+    def blocks(self) -> Iterator[reports.Block]:
+        """Yield the table and the lines below it."""
+        yield self.table()
+        yield from filter(None, [self.more, *self.remarks])
+
+
+def notes_of(engine: Engine) -> Iterator[str]:
+    """Yield notes on fields without effect, an assumed dtype, sequence lengths, and excess FLOPs."""
+    subject = engine.subject
+    fields = [*(axis.name for axis in subject.axes), *subject.ties]
+    config = subject.make_config(subject.with_ties(subject.values([0] * len(subject.axes))))
+    idle = idle_fields if subject.costs.names else override_notes
+    yield from idle(subject.spec, fields, config).values()
+    if subject.dtype is None and subject.names & BYTES:
+        yield from filter(None, [assumed_note(subject.config)])
+    kept = [region for region in engine.regions if region.keep]
+    if subject.costs.names and kept:
+        yield subject.costs.lengths_note({region.tokens for region in kept})
+        points = [region.point for region in kept[:_EXAMPLES]]
+        names = [", ".join(f"{name} = {value}" for name, value in subject.values(p).items()) for p in points]
+        yield from subject.costs.excess_notes(dict(zip(names, map(subject.model, points), strict=True)))
+
+
+def _cell(value: Any) -> str:
+    if type(value) in (int, Decimal):
+        return f"{value:,}"
+    return f"{value:.6g}" if type(value) is float else str(value)

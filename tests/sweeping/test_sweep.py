@@ -15,9 +15,8 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, SweepError
 from archspec.specs.library import shipped_library
 from archspec.sweeping.axes import Axis, axes_of, axis
-from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.engine import Engine
-from archspec.sweeping.evaluator import Evaluator
+from archspec.sweeping.evaluator import Evaluator, Grid, boxes
 from archspec.sweeping.subject import Subject
 from archspec.symbolic.path_conditions import Path as SweepPath
 from archspec.symbolic.polynomials import Space

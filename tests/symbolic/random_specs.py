@@ -17,8 +17,7 @@ from archspec.specs.library import shipped_library
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.boxes import Grid, boxes
-from archspec.sweeping.evaluator import Evaluator
+from archspec.sweeping.evaluator import Evaluator, Grid, boxes
 from archspec.symbolic.path_conditions import Number, Path
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import quantities_of, tensors

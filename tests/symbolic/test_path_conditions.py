@@ -16,8 +16,7 @@ from random_specs import over_grid
 
 from archspec.language.values import value_of
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.boxes import Grid, boxes
-from archspec.sweeping.evaluator import Evaluator
+from archspec.sweeping.evaluator import Evaluator, Grid, boxes
 from archspec.symbolic.expressions import Poly
 from archspec.symbolic.path_conditions import Number, Path, symbolic_function
 from archspec.symbolic.polynomials import Space

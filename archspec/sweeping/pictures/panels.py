@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from archspec.sweeping.boxes import Array
+from archspec.sweeping.evaluator import Array
 from archspec.sweeping.pictures.points import Picture, View, evaluate, nothing_to_draw, short_label, thin_axes
 from archspec.tables.quantities import FORMULAS
 

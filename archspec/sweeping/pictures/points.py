@@ -12,8 +12,8 @@ from archspec.configs.overrides import owner
 from archspec.errors import ArchspecError, SweepError, option
 from archspec.models.model import load
 from archspec.sweeping.axes import Axis, axis
-from archspec.sweeping.boxes import Array
 from archspec.sweeping.engine import Asked, Engine
+from archspec.sweeping.evaluator import Array
 
 SCATTER = 20_000  # points
 
