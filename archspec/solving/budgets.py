@@ -13,7 +13,7 @@ from archspec.costs.lengths import usual_tokens
 from archspec.errors import SweepError, did_you_mean, option
 from archspec.models.model import Model
 from archspec.sizes import number_of
-from archspec.solving.laws import Optimum, find_optimum
+from archspec.solving.laws import LawFacts, find_optimum
 from archspec.sweeping.axes import MAX_VALUE
 from archspec.sweeping.columns import expression, names_in
 from archspec.tables.quantities import BUDGETS, QUANTITIES
@@ -64,7 +64,7 @@ class Goal(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The goals of a search, and the forward pass that costs are counted for.
+    """The goals of a search, and the ``lengths`` of the forward pass that costs are counted for.
 
     ``flops`` is the budget of training FLOPs for all ``tokens``, 0 without one.
     """
@@ -73,7 +73,7 @@ class Plan(NamedTuple):
     lengths: dict[str, int]
     flops: int
     tokens: int
-    optimum: Optimum | None
+    optimum: LawFacts | None
 
     def has(self, *quantities: str) -> bool:
         """Return True if a goal has one of some quantities."""
@@ -215,9 +215,8 @@ def parse_goal(quantity: str, text: str | float) -> Goal:
         return Goal(quantity, target, None, target if quantity == "bytes" else None)
     least, most = (size_of(end, quantity) if end.strip() else None for end in (low, high))
     if (least is None and most is None) or (least is not None and most is not None and least > most):
-        help_ = (
-            f"give {option_of(quantity)} a range such as 6e9..7e9, ..7e9 or 6e9.., the smaller number first"
-        )
+        examples = "6e9..7e9, ..7e9 or 6e9.."
+        help_ = f"give {option_of(quantity)} a range such as {examples}, the smaller number first"
         raise SweepError(f"{text} is not a range", help=help_)
     return Goal(quantity, None, least, most)
 

@@ -59,17 +59,12 @@ class Diagnosis(NamedTuple):
             refused = anything.refusal.problems if anything.refusal else ()
             return [Problem("no config in the search is valid; the first error:"), *refused]
         bounds = [goal for goal in self.plan.goals if goal != goal.without_bounds]
-        found = [
-            Problem(
-                f"no config meets {one.name}; without this limit the nearest is {self._text(one.best)}",
-                help=one.help,
-            )
-            for one in self._without_each(bounds)
-        ]
-        help_ = (
-            "leave them out one at a time"
-            f", or change ranges and steps of fields with {option('set')} and {option('multiple')}"
-        )
+        found = list[Problem]()
+        for one in self._without_each(bounds):
+            nearest = f"without this limit the nearest is {self._text(one.best)}"
+            found.append(Problem(f"no config meets {one.name}; {nearest}", help=one.help))
+        ranges = f"change ranges and steps of fields with {option('set')} and {option('multiple')}"
+        help_ = f"leave them out one at a time, or {ranges}"
         return found or [Problem("the constraints contradict each other", help=help_)]
 
     def too_far(self, nearest: Found, within: float) -> list[Problem]:

@@ -9,26 +9,27 @@ from __future__ import annotations
 import json
 import os
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from archspec.errors import ArchspecError, did_you_mean, option
+from archspec.models.report import Record, fact
 from archspec.specs.files import folder
 
 MAX_COMPUTE = 1e40
 
 
-class Optimum(NamedTuple):
-    """The optimum for a compute budget: N parameters of the quantity ``counts``, and D tokens."""
+class LawFacts(Record):
+    """the prediction of a scaling law"""
 
-    law: str
-    source: str
-    counts: str
-    compute: float
-    params: int
-    tokens: int
+    law: str = fact("the name of the scaling law")
+    source: str = fact("the paper")
+    counts: str = fact("the quantity of its parameters", choices=("params", "non_embedding_params"))
+    compute: float = fact("training FLOPs")
+    params: int = fact("compute-optimal parameters")
+    tokens: int = fact("compute-optimal training tokens")
 
 
-def find_optimum(compute: float, law: str) -> Optimum:
+def find_optimum(compute: float, law: str) -> LawFacts:
     """Return the parameters and tokens that a law recommends for ``compute`` FLOPs.
 
     Errors: :class:`ArchspecError` for an unknown law, and for compute out of range.
@@ -38,9 +39,8 @@ def find_optimum(compute: float, law: str) -> Optimum:
     (67000000000, 1433000000000)
     """
     if not 0 < compute < MAX_COMPUTE:
-        raise ArchspecError(
-            f"{compute:g} FLOPs is not a compute budget", help=f"pass {option('compute', '1e21')}"
-        )
+        message = f"{compute:g} FLOPs is not a compute budget"
+        raise ArchspecError(message, help=f"pass {option('compute', '1e21')}")
     if (found := laws().get(law)) is None:
         help_ = did_you_mean(law, laws()) or f"choose {', '.join(laws())}"
         raise ArchspecError(f"unknown scaling law {law!r}", help=help_)
@@ -55,7 +55,7 @@ def find_optimum(compute: float, law: str) -> Optimum:
     if min(params, tokens) < 1:
         message = f"{compute:g} FLOPs is too small: {law} predicts less than one parameter or token"
         raise ArchspecError(message, help=f"pass a larger compute budget, e.g. {option('compute', '1e21')}")
-    return Optimum(law, found["source"], found["counts"], compute, round(params), round(tokens))
+    return LawFacts(law, found["source"], found["counts"], compute, round(params), round(tokens))
 
 
 @cache

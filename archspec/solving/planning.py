@@ -56,9 +56,8 @@ def plan_around(request: Request, goal: Goal, experts: bool) -> Planned:
         raise SweepError("the config has no width and depth that determine its size", help=free_help())
     part = parts[weights.index(max(weights))]
     config, stays, notes = _without_layer_lists(request.config, part)
-    planner = _Planner(
-        part, request._replace(config=config), goal, linked_widths(scope, part), stays, experts
-    )
+    request = request._replace(config=config)
+    planner = _Planner(part, request, goal, linked_widths(scope, part), stays, experts)
     if not (planner.width or planner.depth or planner.free_inner):
         raise SweepError("no width, depth or feed-forward width is left to vary", help=free_help())
     return planner.plan(notes)
@@ -68,9 +67,8 @@ def _weight(part: Part, request: Request, goal: Goal) -> int:
     size = request._replace(config=_without_layer_lists(request.config, part)[0]).size(goal.quantity)
     if (own := size({})) is None:
         return part.config_value(part.width) ** 2 * part.config_value(part.depths[0])
-    larger = [
-        size({name: 2 * part.config_value(name)}) for name in (part.depths[0], *part.feed_forward, part.width)
-    ]
+    names = (part.depths[0], *part.feed_forward, part.width)
+    larger = [size({name: 2 * part.config_value(name)}) for name in names]
     return max((one - own for one in larger if one), default=0)
 
 
@@ -90,11 +88,8 @@ def _without_layer_lists(config: RawConfig, part: Part) -> tuple[RawConfig, list
         inside = inside[name]
     for name in lists:
         inside.pop(scope.given.get(name, name), None)
-    return (
-        config,
-        [],
-        [f"{name} does not affect counts and is removed" for name in lists if name not in counted],
-    )
+    notes = [f"{name} does not affect counts and is removed" for name in lists if name not in counted]
+    return config, [], notes
 
 
 class _Planner:
@@ -104,13 +99,7 @@ class _Planner:
     """
 
     def __init__(
-        self,
-        part: Part,
-        request: Request,
-        goal: Goal,
-        linked: Sequence[str],
-        stays: Sequence[str],
-        experts: bool,
+        self, part: Part, request: Request, goal: Goal, linked: list[str], stays: list[str], experts: bool
     ) -> None:
         self.part, self.request, self.goal, self.linked = part, request, goal, linked
         self.fixed = {part.canonical(name): value for name, value in request.fixed_values.items()}
@@ -149,11 +138,9 @@ class _Planner:
     @cached_property
     def groups(self) -> dict[str, int]:
         """Heads -> how many share a key-value head; a few key-value heads keep their number instead."""
-        pairs = [
-            (heads, self.part.config_value(heads), self.part.config_value(one))
-            for heads, one in self.part.key_value_pairs
-        ]
-        return {heads: own // shared for heads, own, shared in pairs if own % shared == 0 and shared >= FEW}
+        value, pairs = self.part.config_value, self.part.key_value_pairs
+        sizes = [(heads, value(heads), value(shared)) for heads, shared in pairs]
+        return {heads: own // shared for heads, own, shared in sizes if own % shared == 0 and shared >= FEW}
 
     def _head_step(self, heads: str) -> int:
         own = [self.part.config_value(one) for other, one in self.part.key_value_pairs if other == heads]
@@ -185,15 +172,10 @@ class _Planner:
                 fitting, own = self._fitting_heads(name), part.config_value(name)
                 even = usual_step(own, (8, 4, 2)) if own > 8 else 1
                 found[name] = str(fitting) if fitting else self._of_width(name, self._head_step(name), even)
-            found |= {
-                name: self._of_width(name, 1, _inner_step(part.config_value(name)))
-                for name in part.feed_forward
-            }
-            embeddings = [
-                one
-                for one in part.fields("embedding width")
-                if part.config_value(one) == part.config_value(part.width)
-            ]
+            for name in part.feed_forward:
+                found[name] = self._of_width(name, 1, _inner_step(part.config_value(name)))
+            width, embeddings = part.config_value(part.width), part.fields("embedding width")
+            embeddings = [one for one in embeddings if part.config_value(one) == width]
             found |= dict.fromkeys([*embeddings, *self.linked], part.width)
         if self.inner:
             own = part.config_value(self.inner)
@@ -212,10 +194,8 @@ class _Planner:
         width, part = self.fixed.get(self.part.width), self.part
         if not isinstance(width, int) or width < 1 or width > LARGEST:
             return 0
-        wanted, step = (
-            width * part.config_value(heads) / part.config_value(part.width),
-            self._head_step(heads),
-        )
+        wanted = width * part.config_value(heads) / part.config_value(part.width)
+        step = self._head_step(heads)
         fitting = [number for number in range(step, width + 1, step) if width % number == 0]
         even = [number for number in fitting if width // number % 2 == 0]  # rotary positions come in pairs
         return min(even or fitting, key=lambda number: abs(math.log(number / wanted)), default=0)
@@ -237,22 +217,18 @@ class _Planner:
         return (self.part.config_value(self.depth), self.period) if self.depth else (16, 1)
 
     def scale(self, turn: int) -> dict[str, int]:
-        """Yield the config in its own proportions, larger with each step."""
-        part, found = self.part, dict[str, int]()
+        """Return the config in its own proportions, larger with each step."""
+        value, found = self.part.config_value, dict[str, int]()
         own, step = self.scaling_field
         share = turn * step / own
         if self.width:
             found[self.width] = turn * step
         if self.depth:
-            found[self.depth] = (
-                max(1, round(share * part.config_value(self.depth) / self.period)) * self.period
-            )
+            found[self.depth] = max(1, round(share * value(self.depth) / self.period)) * self.period
         if self.inner:
+            width, inner = value(self.part.width), value(self.inner)
             if self.depth and not self.width:
-                share = self.fixed.get(part.width, part.config_value(part.width)) / part.config_value(
-                    part.width
-                )
-            inner = part.config_value(self.inner)
+                share = self.fixed.get(self.part.width, width) / width
             found[self.inner] = max(1, round(share * inner / _inner_step(inner))) * _inner_step(inner)
         return found
 

@@ -24,9 +24,8 @@ class Compiled:
         code = _Code(space)
         for one in region.conditions:
             operator = one.op if one.holds else {"<": ">=", "==": "!="}[one.op]
-            code.lines.append(
-                f"if not {code.name(one.left)} {operator} {code.name(one.right or 0)}: return 0"
-            )
+            left, right = code.name(one.left), code.name(one.right or 0)
+            code.lines.append(f"if not {left} {operator} {right}: return 0")
         self._met = code.function("1")
         self.sizes = [_Code(space).function(value) for value in region.values] if region.keep else []
 
@@ -123,9 +122,8 @@ class Regions:
                     self.found.insert(0, self.found.pop(number))
                 return region
         pairs = zip(self.subject.axes, codes, strict=True)
-        found = self.subject.region(
-            tuple(axis.values.index(code) if axis.numeric else code for axis, code in pairs)
-        )
+        point = tuple(axis.values.index(code) if axis.numeric else code for axis, code in pairs)
+        found = self.subject.region(point)
         region = Compiled(found, self.subject.space)
         if region.excludes(codes):
             raise SweepError(f"a bug of archspec: the point {[*codes]} is not in its own region")

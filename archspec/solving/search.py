@@ -153,9 +153,7 @@ class _Search:
 
     def _bisect(self, rising: Callable[[Sequence[int]], Any], bound: Any, low: int, high: int) -> int:
         """Return the first position in a range at which a rising function reaches a bound, else its end."""
-        return bisect_left(
-            range(high), bound, low, high, key=lambda position: rising(self._move_to(position))
-        )
+        return bisect_left(range(high), bound, low, high, key=lambda place: rising(self._move_to(place)))
 
     def _offer_interval(self, region: Compiled, low: int, high: int) -> None:
         """Offer the positions of an interval: outward from the best one, as long as they can be good."""

@@ -192,14 +192,12 @@ def shape_of(
     for part in parts:
         names = {part.canonical(name): name for name in [*varied, *given, *tied]}
         for above, below in part.ratios():
-            ends = [names.get(end, end) for end in (above, below)]
-            values = {
-                end: given.get(end, part.config_value(path))
-                for end, path in zip(ends, (above, below), strict=True)
-            }
+            ends = {names.get(path, path): part.config_value(path) for path in (above, below)}
+            values = {end: given.get(end, own) for end, own in ends.items()}
             if varied.isdisjoint(ends) or not {*ends}.isdisjoint(tied) or 0 in values.values():
                 continue
-            found.append((ends[0], ends[1], part.config_value(above) / part.config_value(below)))
+            first, second = ends
+            found.append((first, second, part.config_value(above) / part.config_value(below)))
             fixed |= {end: value for end, value in values.items() if end not in varied}
         kinds = {**dict.fromkeys(part.depths, DEPTH), part.width: WIDTH}
         kinds |= dict.fromkeys(part.feed_forward, FEED_FORWARD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -12,9 +12,9 @@ from archspec.arguments import check_arguments
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
-from archspec.models.report import Record, Report, fact
+from archspec.models.report import Report, fact
 from archspec.reports import Block, Table
-from archspec.solving.laws import Optimum
+from archspec.solving.laws import LawFacts
 from archspec.specs.library import TRANSFORMERS_VERSION, Library
 from archspec.sweeping.files import whole_file
 from archspec.tables.quantities import QUANTITIES
@@ -29,17 +29,6 @@ _COSTS = {
 }
 
 
-class LawFacts(Record):
-    """the prediction of a scaling law"""
-
-    law: str = fact("the name of the scaling law")
-    source: str = fact("the paper")
-    counts: str = fact("the quantity of its parameters", choices=("params", "non_embedding_params"))
-    compute: float = fact("training FLOPs")
-    params: int = fact("compute-optimal parameters")
-    tokens: int = fact("compute-optimal training tokens")
-
-
 class Solution(Report):
     """A config found by :func:`archspec.solve`."""
 
@@ -51,7 +40,7 @@ class Solution(Report):
     non_embedding_params: int = fact(QUANTITIES["non_embedding_params"].help)
     bytes: int = fact("bytes of the parameters in the requested dtype, else in the config's")
     miss: Fraction = fact(
-        "the largest relative error over the targets", kind="float", json=lambda self: float(self.miss)
+        "the largest relative error over the targets", kind="float", json=lambda s: float(s.miss)
     )
     config: dict[str, Any] = fact("the complete config.json")
     costs: dict[str, int] = fact(
@@ -80,9 +69,8 @@ class Solution(Report):
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError as error:
-            raise SweepError(
-                f"{folder}: {error.strerror or error}", help="choose another directory"
-            ) from None
+            message = f"{folder}: {error.strerror or error}"
+            raise SweepError(message, help="choose another directory") from None
         path = os.path.join(folder, "config.json")
         with whole_file(path, overwrite) as partial, open(partial, "w", encoding="utf-8") as file:
             json.dump(self.config, file, indent=2, ensure_ascii=False)
@@ -97,23 +85,16 @@ class Solutions(Report, list[Solution]):
     ``columns`` are the sizes in the table.
     """
 
-    law: Optimum | None = fact(
-        "the prediction of a scaling law; null without a compute budget", kind="LawFacts | None"
-    )
+    law: LawFacts | None = fact("the prediction of a scaling law; null without a compute budget")
     ranking: str = fact("how solutions are ranked, or empty")
     solutions: list[Solution] = fact("the configs, the best first", list, least=1)
     notes: list[str] = fact("notes on the config and on the search")
 
     def __init__(
-        self,
-        found: Sequence[Solution],
-        ranking: str,
-        law: Optimum | None,
-        columns: Sequence[str],
-        notes: Sequence[str],
+        self, found: list[Solution], ranking: str, law: LawFacts | None, columns: list[str], notes: list[str]
     ) -> None:
         list.__init__(self, found)
-        self.ranking, self.law, self.columns, self.notes = ranking, law, [*columns], [*notes]
+        self.ranking, self.law, self.columns, self.notes = ranking, law, columns, notes
 
     def blocks(self) -> Iterator[Block]:
         """Yield the tables and lines to print."""
@@ -157,10 +138,8 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     """
     library = model.spec.library
     assert isinstance(library, Library)
-    for fields in (
-        _fields(model.scope),
-        _given_options(model.scope),
-    ):  # an explicit default may change others
+    # an explicit default may change others: then only what the config sets is written
+    for fields in (_fields(model.scope), _given_options(model.scope)):
         config = {"architectures": [model.architecture], "model_type": model.model_type, **fields}
         if dtype:
             config.pop("torch_dtype", None)

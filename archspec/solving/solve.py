@@ -229,7 +229,7 @@ class _Solver:
         return load(subject.config, subject.architecture, subject.with_ties(found.values), subject.library)
 
     def _solution(self, found: Found) -> Solution:
-        settled, dtype, model = (self.subject.with_ties(found.values), self.subject.dtype, self._model(found))
+        settled, dtype, model = self.subject.with_ties(found.values), self.subject.dtype, self._model(found)
         for goal, size in zip(self.plan.goals, found.sizes, strict=True):
             counted = exact_size(model, goal.quantity, dtype, self.plan.lengths)
             if counted != size:

@@ -138,12 +138,12 @@ class CallCosts(NamedTuple):
     def exact_values(self, model: Model, dtype: str) -> dict[str, int]:
         """Return the columns of one config."""
         call = self.call(model.scope, model.architecture)
-        found = {TOKENS: call.call.tokens}
-        for name in self.names - {TOKENS}:
-            number = getattr(call, name)
-            arguments = {"cache_elements": (), "cache_bytes": (dtype,)}.get(name)
-            found[name] = number if arguments is None else number(*arguments)
-        return found
+        found: dict[str, Any] = {name: getattr(call, name) for name in self.names - {TOKENS}}
+        if "cache_elements" in found:
+            found["cache_elements"] = call.cache_elements()
+        if "cache_bytes" in found:
+            found["cache_bytes"] = call.cache_bytes(dtype)
+        return {**found, TOKENS: call.call.tokens}
 
     def symbolic(self, scope: Scope, architecture: str, dtype: str) -> dict[str, Any]:
         """Return the columns of a scope whose fields are swept."""
@@ -161,20 +161,19 @@ class CallCosts(NamedTuple):
         if len(tokens) == 1 and type(only := next(iter(tokens))) is int:
             given[TOKENS] = only
         lengths = [lengths_text({name: given[name] for name in AXES if given.get(name)})]
-        note = ""
-        if TOKENS not in given:
-            lengths.append(f"and as many tokens as a config has positions for, at most {USUAL_TOKENS:,}")
-            note = "" if TOKENS in self.names else "; the column tokens shows how many"
-        return f"costs are for a forward pass with {', '.join(lengths)}{note}"
+        note = f"costs are for a forward pass with {', '.join(lengths)}"
+        if TOKENS in given:
+            return note
+        note = f"{note}, and as many tokens as a config has positions for, at most {USUAL_TOKENS:,}"
+        return note if TOKENS in self.names else f"{note}; the column tokens shows how many"
 
     def excess_notes(self, rows: Mapping[str, Model]) -> list[str]:
         """Return a note on the row, of some rows by name, whose eager code has the most FLOPs in excess."""
-        if not rows or not any(name.endswith("flops") for name in self.names):
+        if not any(name.endswith("flops") for name in self.names):
             return []
         found = {name: excess_of(self.call(model.scope, model.architecture)) for name, model in rows.items()}
         name = max(found, key=lambda one: found[one].ratio)
-        note = found[name].note
-        return [] if note is None else [f"at {name}: {note}"]
+        return [f"at {name}: {note}"] if (note := found[name].note) is not None else []
 
 
 def names_in(wanted: Iterable[Expression]) -> frozenset[str]:
@@ -190,8 +189,8 @@ def check_used(names: frozenset[str], dtype: str | None, lengths: Mapping[str, i
     if idle:
         needed = "bytes or cache_bytes" if idle == ["dtype"] else ", ".join(COST_COLUMNS)
         flag = f"--{idle[0].replace('_', '-')}"
-        message = f"{flag} has no effect: no column depends on it"
-        raise SweepError(message, help=f"add a column ({needed}), or leave out {flag}")
+        help_ = f"add a column ({needed}), or leave out {flag}"
+        raise SweepError(f"{flag} has no effect: no column depends on it", help=help_)
 
 
 def _total(node: Node, column: str, element: int) -> Any:

@@ -138,7 +138,7 @@ class Evaluator:
         rows, columns = box.sides(poly.axes)
         if not wide and len(rows or (0,)) == box.shape[0] and len(columns or (0,)) == box.shape[1]:
             return self._sum(poly, box, False, np.empty(box.shape, np.int64) if out is None else out)
-        return self._evaluate_once((poly.number, wide), poly, box, lambda: self._sum(poly, box, wide, None))
+        return self._evaluate_once((poly.number, wide), poly, box, self._sum, wide, None)
 
     def _is_wide(self, poly: Poly) -> bool:
         """Return True if a step of the evaluation can overflow 64 bits somewhere on the grid."""
@@ -155,7 +155,8 @@ class Evaluator:
         for factor, inner in self._products(poly, box):
             free = out if total is None else self._scratch_like(out)  # later, out has the total
             if isinstance(factor, Atom):
-                term = self._atom(factor, box).astype(object if wide else np.int64, copy=False)
+                value = self._evaluate_once(("atom", factor.number), factor, box, self._operation)
+                term = value.astype(object if wide else np.int64, copy=False)
             else:
                 term = self.evaluate_poly(factor, box, wide)
             if inner.constant != 1:
@@ -191,9 +192,8 @@ class Evaluator:
         groups: dict[Monomial, dict[Monomial, int]] = {}
         for monomial, coefficient in poly.terms:
             factor = tuple(part for part in monomial if part[0] in common)
-            groups.setdefault(factor, {})[tuple(part for part in monomial if part[0] not in common)] = (
-                coefficient
-            )
+            rest = tuple(part for part in monomial if part[0] not in common)
+            groups.setdefault(factor, {})[rest] = coefficient
         alone = {factor: terms[()] for factor, terms in groups.items() if [*terms] == [()]}
         found: _Products = [
             (self.space.make_poly({factor: 1}), self.space.make_poly(terms))
@@ -215,19 +215,12 @@ class Evaluator:
         found: _Products = [(self.space.atoms[chosen], self.space.make_poly(inner))]
         return found + [(self.space.make_poly(rest), self.space.constant(1))] * bool(rest)
 
-    def _atom(self, atom: Atom, box: Box) -> Array:
-        found: Array = self._evaluate_once(
-            ("atom", atom.number), atom, box, lambda: self._operation(atom, box)
-        )
-        return found
-
     def _operation(self, atom: Atom, box: Box) -> Any:
         if atom.op == "axis":
             return box.axis(atom.args[0])
         if atom.op == "below":
-            return np.searchsorted(np.array(atom.args[1]), self.evaluate_poly(atom.args[0], box)).astype(
-                np.int64
-            )
+            places = np.searchsorted(np.array(atom.args[1]), self.evaluate_poly(atom.args[0], box))
+            return places.astype(np.int64)
         if atom.op in _ROUNDED:
             return _ROUNDED[atom.op](self._evaluate_real(atom.args[0], box)).astype(np.int64)
         wide = any(map(self._is_wide, atom.args))
@@ -243,13 +236,13 @@ class Evaluator:
         if real.op == "int":
             return np.asarray(self.evaluate_poly(real.args[0], box)).astype(np.float64)
         args = [self._evaluate_real(arg, box) for arg in real.args]
-        return self._evaluate_once(("real", real.number), real, box, lambda: _UFUNCS[real.op](*args))
+        return self._evaluate_once(("real", real.number), real, box, lambda *_: _UFUNCS[real.op](*args))
 
-    def _evaluate_once(self, name: Any, node: Any, box: Box, make: Callable[[], Any]) -> Any:
+    def _evaluate_once(self, name: Any, node: Any, box: Box, make: Callable[..., Any], *more: Any) -> Any:
         """Return a value that is made once for all boxes with the same values of its axes."""
         key = (name, box.grid, box.sides(node.axes))
         if key not in self._kept:
-            found = make()
+            found = make(node, box, *more)
             self._kept_numbers += np.size(found)
             if self._kept_numbers > _KEPT:
                 self._kept.clear()

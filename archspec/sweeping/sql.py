@@ -77,9 +77,8 @@ class _Writer:
         cases = [self._conditions(region) for region in self.forms]
         kept = ["t.*"] if self.table is not None else [f"t.{self._name(axis.name)}" for axis in self.axes]
         for number, name in enumerate(self.subject.columns):
-            values = [
-                self._write_as(region.values[number], name, self.kinds[number]) for region in self.forms
-            ]
+            kind = self.kinds[number]
+            values = [self._write_as(region.values[number], name, kind) for region in self.forms]
             column = values[0]
             if cases != ["TRUE"]:
                 whens = (f"    WHEN {case} THEN {value}" for case, value in zip(cases, values, strict=True))
@@ -134,9 +133,7 @@ class _Writer:
         terms = dict(condition.left.terms) if isinstance(condition.left, Poly) else {}
         for number in (number for monomial in terms for number, _ in monomial):
             if number < len(self.axes) and not self.axes[number].numeric:
-                value = self.axes[number].values[
-                    -terms.get((), 0)
-                ]  # the left side is the axis less a position
+                value = self.axes[number].values[-terms.get((), 0)]  # the left side is axis - position
                 name = self._name(self.axes[number].name)
                 return f"{name} IS NULL" if value is None else f"{name} = {self._literal(value)}"
         right = "0" if condition.right is None else self._node(condition.right)
@@ -154,19 +151,15 @@ class _Writer:
             if size > EXACT_FLOAT:
                 raise SweepError(f"{name} has floats, and integers that no float holds", help="round it")
             return f"CAST({self._node(value)} AS DOUBLE)"
-        if (
-            value is None
-            or is_whole
-            or kind == {Real: "float", float: "float", bool: "bool"}.get(type(value))
-        ):
+        own = {Real: "float", float: "float", bool: "bool"}.get(type(value))
+        if value is None or is_whole or kind == own:
             return f"CAST({value} AS {self.integer})" if type(value) is int else self._node(value)
         raise SweepError(f"{name} has values of several types", help="write it in str(...) or float(...)")
 
     def _node(self, node: Any) -> str:
         if isinstance(node, Poly):
             return self._write_poly(node)
-        if type(node) is int:
-            self.largest = max(self.largest, abs(node))
+        self.largest = max(self.largest, abs(node)) if type(node) is int else self.largest
         return self._write_real(node) if isinstance(node, Real) else self._literal(node)
 
     def _write_poly(self, poly: Poly) -> str:
@@ -189,9 +182,8 @@ class _Writer:
             return f"CAST({name} AS {self.integer})" if self.table is not None else name
         if atom.op == "below":
             value = self._write_poly(atom.args[0])
-            return (
-                f"({' + '.join(f'CASE WHEN {value} > {place} THEN 1 ELSE 0 END' for place in atom.args[1])})"
-            )
+            cases = (f"CASE WHEN {value} > {place} THEN 1 ELSE 0 END" for place in atom.args[1])
+            return f"({' + '.join(cases)})"
         if atom.op in ("min", "max"):
             function = "LEAST" if atom.op == "min" else "GREATEST"
             return f"{function}({', '.join(map(self._write_poly, atom.args))})"

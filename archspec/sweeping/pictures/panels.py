@@ -52,7 +52,7 @@ def lines(picture: Picture, columns: list[str], number: int, spreads: Mapping[in
         view = View(picture.sweeps[0], {other: (LINES, False), **fine}, picture.center, columns)
         title, values = view.axes[other].name, view.axes[other].values
         family = enumerate(zip(values, view.column_along(columns[0], other, number), strict=True))
-        curves = [(y, {"label": short_label(value), "color": _color(n)}) for n, (value, y) in family][::-1]
+        curves = [(y, {"label": short_label(value), "color": _COLORS[n]}) for n, (value, y) in family][::-1]
     x = view.values(number)
     curves = [(y, style) for y, style in curves if picture.is_shown(x, y).any()]
     if not curves:
@@ -105,9 +105,9 @@ def levels_of(values: Array) -> list[float]:
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     low, high = np.quantile(values, [0.01, 0.99]).tolist()
-    for locator in [LogLocator(10, subs=(1, 2, 5), numticks=9)] * (low > 0) + [
-        MaxNLocator(9, steps=[1, 2, 5, 10])
-    ]:
+    even = MaxNLocator(9, steps=[1, 2, 5, 10])
+    found = list[float]()
+    for locator in (LogLocator(10, subs=(1, 2, 5), numticks=9), even) if low > 0 else (even,):
         found = [float(level) for level in locator.tick_values(low, high) if low < level < high]
         if len(found) >= 5:
             break
@@ -167,9 +167,7 @@ def formatter(column: str) -> Any:
     large = EngFormatter(unit, sep=" " if unit else "")
     if not unit:
         large.ENG_PREFIXES = {0: "", 3: "K", 6: "M", 9: "B", 12: "T"}
-    return FuncFormatter(
-        lambda value, _=None: large(value) if abs(value) >= 1000 else f"{value:g} {unit}".strip()
-    )
+    return FuncFormatter(lambda x, _=None: large(x) if abs(x) >= 1000 else f"{x:g} {unit}".strip())
 
 
 def _color(number: int) -> str:
@@ -194,7 +192,6 @@ def _field_axis(side: Any, label: str, log: bool) -> None:
     if log:
         side._set_axes_scale("log")
         side.set_minor_locator(NullLocator())
-    side.set_major_locator(
-        LogLocator(2, numticks=12) if log else MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10])
-    )
+    even = MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10])
+    side.set_major_locator(LogLocator(2, numticks=12) if log else even)
     side.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

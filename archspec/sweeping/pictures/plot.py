@@ -27,29 +27,15 @@ LOGS = ("", "x", "y", "xy")  # axes that are logarithmic
 # The metadata that each format leaves out, so that files are the same every time
 _METADATA = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date", ".html": "Date"}
 _STYLE = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e3e3e3",
-    "axes.axisbelow": True,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "svg.hashsalt": "archspec",
-    "svg.fonttype": "none",
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
+    "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
+    "font.size": 10, "grid.color": "#e3e3e3", "svg.hashsalt": "archspec", "svg.fonttype": "none",
     "pdf.fonttype": 42,  # TrueType, which journals require
 }
 
 
-def draw(
-    sweeps: Sequence[Asked],
-    path: str | None = None,
-    kind: str = "auto",
-    log: str = "",
-    overwrite: bool = False,
-) -> Any:
+def draw(sweeps: Sequence[Asked], path: str | None, kind: str, log: str, overwrite: bool) -> Any:
     """Return the picture as a matplotlib Figure, and write it if a path is given.
 
     ``auto`` has a panel for each field that varies and each unit of the columns, and lines of equal size over
@@ -135,28 +121,29 @@ def _panels(sweeps: Sequence[Asked], kind: str, log: str) -> list[Panel]:
 def _check(sweeps: Sequence[Asked], kind: str, varied: int) -> None:
     """Raise :class:`SweepError` for sweeps that a kind of picture cannot show."""
     first = sweeps[0]
+    message = help_ = ""
     for other in sweeps[1:]:
         if other.subject.axes != first.subject.axes or other.asked != first.asked:
             message = f"{other.architecture} is swept over other fields, or with other columns"
             raise SweepError(message, help="sweep all models in the same way")
     if not varied:
         message = "a plot needs a swept field with several numbers"
-        raise SweepError(message, help="sweep a field over several numbers")
-    if kind == "contour" and (varied < 2 or len(sweeps) > 1):
+        help_ = "sweep a field over several numbers"
+    elif kind == "contour" and (varied < 2 or len(sweeps) > 1):
         message = f"a contour plot needs two swept numeric fields and no {option('overlay')}"
         help_ = f"sweep a second field, leave out {option('overlay')}, or pass {option('kind', 'lines')}"
-        raise SweepError(message, help=help_)
-    if kind == "pareto" and len(first.asked) < 2:
+    elif kind == "pareto" and len(first.asked) < 2:
+        message = "a pareto plot needs two columns"
         help_ = f"pass {option('columns', 'A,B')}; A is minimized and B maximized"
-        raise SweepError("a pareto plot needs two columns", help=help_)
+    if message:
+        raise SweepError(message, help=help_)
 
 
 def _spread(picture: Picture, number: int) -> float:
     """Return the spread of the first column along a field, as a share of the largest value."""
     column = picture.columns[0]
-    values = View(picture.sweeps[0], {number: (FINE, False)}, picture.center, [column]).column_along(
-        column, number
-    )
+    view = View(picture.sweeps[0], {number: (FINE, False)}, picture.center, [column])
+    values = view.column_along(column, number)
     return float((np.nanmax(values) - np.nanmin(values)) / (np.nanmax(np.abs(values)) or 1))
 
 

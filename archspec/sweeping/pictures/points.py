@@ -81,10 +81,9 @@ class View:
             for number, (one, value) in enumerate(zip(sweep.subject.axes, center, strict=True))
         ]
         self.columns = evaluate(sweep, self.axes, columns)
-        fixed = [
-            f"{one.name} = {short_label(one.values[0])}" for n, one in enumerate(self.axes) if n not in fine
-        ]
-        self.note = f"   (at {', '.join(fixed)})" if fixed else ""
+        others = [one for number, one in enumerate(self.axes) if number not in fine]
+        fixed = ", ".join(f"{one.name} = {short_label(one.values[0])}" for one in others)
+        self.note = f"   (at {fixed})" if fixed else ""
 
     def column_along(self, column: str, *axes: int) -> Array:
         """Return a column over one field, or over several."""
