@@ -29,8 +29,13 @@ _METADATA = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date", ".html"
 _STYLE = {
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
-    "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
-    "font.size": 10, "grid.color": "#e3e3e3", "svg.hashsalt": "archspec", "svg.fonttype": "none",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "font.size": 10,
+    "grid.color": "#e3e3e3",
+    "svg.hashsalt": "archspec",
+    "svg.fonttype": "none",
     "pdf.fonttype": 42,  # TrueType, which journals require
 }
 
