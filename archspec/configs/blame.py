@@ -61,11 +61,7 @@ def _instruction(scope: Scope, zeros: Collection[str], fields: Collection[str]) 
 
 
 def unmet_condition(
-    scope: Scope,
-    condition: Expression,
-    values: Mapping[str, Any],
-    path: str,
-    where: Where = _NO_WHERE,
+    scope: Scope, condition: Expression, values: Mapping[str, Any], path: str, where: Where = _NO_WHERE
 ) -> Problem:
     """Return the problem of a condition that does not hold, with the values of its names."""
     shown = ", ".join(f"{name} = {format_value(value)}" for name, value in sorted(values.items()))
@@ -95,8 +91,6 @@ def example(scope: Scope, field: Field, value: Any) -> str:
 
 def format_value(value: Any) -> str:
     """Return a field's value for a message, with the length of a list."""
-    value = value_of(value)
-    if isinstance(value, list):
-        return f"{short_repr(value)} ({len(value)} items)"
-    part = describe(value)
-    return part if part == "a sub-config" else short_repr(value)
+    value, part = value_of(value), describe(value_of(value))
+    items = f" ({len(value)} items)" if isinstance(value, list) else ""
+    return part if part == "a sub-config" else short_repr(value) + items

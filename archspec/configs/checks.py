@@ -27,9 +27,18 @@ from archspec.specs.exported import ACTIVATIONS, ALLOWED, current_layer_types
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NamedTuple
 
-_LABELS_HELP = "set num_labels to the number of classes, e.g. 2"
 Fault = tuple[str, str, str]  # the field, the message, and a help line
 _EXAMPLES: dict[str, Any] = {"int": 1, "float": 0.5, "bool": True, "str": "text", "list[int]": [1, 2]}
+_DIMENSIONS = (  # the names that configs use for one size, each in a string
+    "hidden_size d_model n_embd n_embed dim embed_dim hidden_dim model_dim d_embed",
+    "num_hidden_layers num_layers n_layer n_layers num_blocks n_blocks depth",
+    "num_attention_heads num_heads n_head n_heads attention_heads",
+    "num_key_value_heads num_kv_heads n_head_kv n_kv_heads n_kv_head multi_query_group_num",
+    "intermediate_size ffn_dim d_ff n_inner ffn_hidden_size mlp_dim dim_feedforward d_inner",
+    "vocab_size n_vocab padded_vocab_size",
+    "num_experts num_local_experts n_routed_experts moe_num_experts",
+)
+SYNONYMS = {name: names.split() for names in _DIMENSIONS for name in names.split()}
 _ACTIVATION_FIELDS = ("afn", "feed_forward_proj", "scoring_func", "conv_glu_type")  # and all with "act"
 
 
@@ -134,9 +143,8 @@ def unsupported_values(spec: Spec, raw: Mapping[str, Any]) -> Iterator[Fault]:
         message = "is not supported by the spec, which has equal layers"
         yield "per_layer_config", message, "remove per_layer_config to count the model with equal layers"
     for name in (name for name in spec.readonly if name in raw):
-        message = (
-            f"is computed by transformers, which rejects configs that set it{spec_line(spec.readonly[name])}"
-        )
+        line = spec_line(spec.readonly[name])
+        message = f"is computed by transformers, which rejects configs that set it{line}"
         yield name, message, "remove it from the config"
     for name, value in raw.items():
         named = "act" in name or name in _ACTIVATION_FIELDS
@@ -199,11 +207,8 @@ def label_fault(raw: Mapping[str, Any]) -> Fault | None:
         return "id2label", f"must be a mapping, not {describe(labels)}", help_
     kind = type(value_of(count))
     if count is not ... and not (issubclass(kind, int) and kind is not bool and 0 <= count <= 10**9):
-        return (
-            "num_labels",
-            f"must be an integer from 0 to 1,000,000,000, not {describe(count)}",
-            _LABELS_HELP,
-        )
+        message = f"must be an integer from 0 to 1,000,000,000, not {describe(count)}"
+        return "num_labels", message, "set num_labels to the number of classes, e.g. 2"
     if count == 1 and raw.get("problem_type") == "single_label_classification":
         help_ = "raise num_labels to at least 2, or remove problem_type"
         return "problem_type", "single_label_classification needs more than one label", help_
@@ -217,11 +222,9 @@ def layer_faults(
     for index, fields in given.items():
         if not (str(index).isascii() and str(index).isdecimal()) or int(index) >= layers:
             yield f"{short_repr(index)} is not an index of {value_of(layers)} layers"
-            continue
-        if not isinstance(fields, Mapping):
+        elif not isinstance(fields, Mapping):
             yield f"layer {index}: {describe(fields)} is not a mapping"
-            continue
-        for name, value in fields.items():
+        for name, value in fields.items() if isinstance(fields, Mapping) else ():
             known = spec.fields.get(name)
             if name not in (field.of_layers or ()):
                 if value != shared(name):  # a layer may repeat the value of all layers

@@ -11,7 +11,7 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Problem, UnknownArchitectureError, list_names, option
 from archspec.language.expression import callee
 from archspec.language.values import describe, short_repr
-from archspec.specs.library import Library
+from archspec.specs.library import LIST_HELP, Library
 from archspec.specs.records import Spec, model_types
 from archspec.specs.search_path import is_own, library_of
 from archspec.typing_light import Any, NamedTuple
@@ -117,9 +117,8 @@ class _Chooser:
     def choice(self) -> Choice:
         model_type, name = self.raw.get("model_type"), self.name
         if model_type is not None and not isinstance(model_type, str):
-            raise self.invalid_name_error(
-                "model_type", f"must be a model type, not {describe(model_type)}", naming_help()
-            )
+            message = f"must be a model type, not {describe(model_type)}"
+            raise self.invalid_name_error("model_type", message, naming_help())
         if not model_type and not name:
             message = "the config has neither model_type nor architectures"
             raise ConfigError(self.config.origin.label + message, help=naming_help())
@@ -131,15 +130,12 @@ class _Chooser:
                 return self.as_class_of_type(f"{model_type} is not the model type of {name}: it")
             from archspec.configs.unknown import unknown_type
 
-            raise self.unknown_name_error(
-                "model_type", *unknown_type(model_type, self.library, "auto_map" in self.raw)
-            )
+            fault = unknown_type(model_type, self.library, "auto_map" in self.raw)
+            raise self.unknown_name_error("model_type", *fault)
         spec = self.library.load(model_type)
         if spec.refuse:
             message = f"{model_type} is not supported: {spec.refuse}"
-            raise self.unknown_name_error(
-                "model_type", message, "run archspec list to see the supported models"
-            )
+            raise self.unknown_name_error("model_type", message, LIST_HELP)
         if name in spec.architectures:
             return Choice(model_type, name, self.config)
         if name:

@@ -45,12 +45,8 @@ def parse_json(source: Source) -> dict[str, Any]:
         found = re.search(r"\d{4301}", source.text)
         _refuse(source, _TOO_LONG, found.start() if found else 0, "write a smaller number")
     if not isinstance(value, dict):
-        _refuse(
-            source,
-            f"a config must be a JSON object, not {describe(value)}",
-            0,
-            "write { … } around its fields",
-        )
+        message = f"a config must be a JSON object, not {describe(value)}"
+        _refuse(source, message, 0, "write { … } around its fields")
     return {key: as_json(item, 1) for key, item in value.items()}
 
 

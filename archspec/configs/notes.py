@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from archspec.configs.names import SYNONYMS
+from archspec.configs.checks import SYNONYMS
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, Problem, list_names, nearest_names, option
@@ -31,18 +31,16 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     ['hiden_size is ignored; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)
-    found = [
-        note for holds, note in _general_notes(config.raw, is_own(spec.library, spec.model_type)) if holds
-    ]
+    is_custom = is_own(spec.library, spec.model_type)
+    found = [note for holds, note in _general_notes(config.raw, is_custom) if holds]
     found += [*_misplaced_fields(config, scope), *dict.fromkeys(_replaced_specs(scope))]
     if scope.flattened:
         return found
     known, own = scope.known_names() | _LABELS, _own_fields(config)
     own = {name: value for name, value in own.items() if not any(name in note for note in found)}
     if own and not known & own.keys():
-        found.append(
-            f"no field of this config affects parameter counts: this is {spec.model_type}'s default config"
-        )
+        whose = f"this is {spec.model_type}'s default config"
+        found.append(f"no field of this config affects parameter counts: {whose}")
     for name in [name for name, value in own.items() if name not in known and is_size(name, value)]:
         if not _is_exported(spec.model_type, name, otherwise=True):
             found.append(f"{name} = {own[name]} is ignored: {spec.model_type} has no such field")
@@ -58,9 +56,8 @@ def _own_fields(config: RawConfig) -> dict[str, Any]:
 def _general_notes(raw: Mapping[str, Any], is_custom: bool) -> Iterator[tuple[object, str]]:
     """Yield notes that do not depend on the spec, each after its condition."""
     quantized = (raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
-    is_quantized = any(isinstance(value, Mapping) and value for value in quantized)
     of_quantized = "parameters and modules are unquantized; bytes are those of the quantized weights"
-    yield is_quantized, of_quantized
+    yield any(isinstance(value, Mapping) and value for value in quantized), of_quantized
     code = f"the checkpoint has custom code (auto_map); this counts the class in transformers {_VERSION}"
     yield raw.get("auto_map") and not is_custom, code
     listed = len(raw.get("architectures") or ())
@@ -160,7 +157,6 @@ def is_one_slip(name: str, other: str) -> bool:
 
 
 _Part = tuple[str, Scope, bool]  # the path of a config or sub-config, and if the user's config gives it
-
 _Unread = tuple[str, int, str, object]  # a size that is not read, and the path that is read, with its default
 
 

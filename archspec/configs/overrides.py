@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from archspec.configs.checks import SYNONYMS
 from archspec.configs.json_text import find_deep_nesting, unique_keys
-from archspec.configs.names import SYNONYMS
 from archspec.configs.origin import Origin, RawConfig, spec_line
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import OVERRIDE, ConfigError, Place, Source, did_you_mean, list_names
@@ -16,8 +16,8 @@ from archspec.specs.exported import config_fields, former_fields
 from archspec.specs.records import Spec
 from archspec.typing_light import Any, NoReturn
 
-_PATH = r"[A-Za-z_]\w*(?:\.[\w\-]+)*$"
-_SETTING = r"\s*" + _PATH.removesuffix("$") + r"\s*=(?!=)"
+_PATH = r"[A-Za-z_]\w*(?:\.[\w\-]+)*"
+_SETTING = rf"\s*{_PATH}\s*=(?!=)"
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _SAME_MEANING = {"num_labels": ("id2label", "label2id"), "id2label": ("num_labels",)}
 _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
@@ -44,7 +44,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     """
     path, equals, rest = text.partition("=")
     path, value, start = path.strip(), rest.strip(), len(text) - len(rest.lstrip())
-    if not equals or not re.match(_PATH, path):
+    if not equals or not re.fullmatch(_PATH, path):
         message = f"{path!r} is not a field name" if equals else "the value is missing"
         _refuse(text, 0, message, f"write {path if not equals else 'field'}=value, or sub_config.field=value")
     if value in _PYTHON:
@@ -52,7 +52,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not value:
         help_ = f'write {path}=VALUE; null is None, and "" is an empty string'
         _refuse(text, start, "the value is missing", help_)
-    if several := re.match(r"[^\s\"\[{]+\s+(" + _PATH.removesuffix("$") + r")\s*=", value):
+    if several := re.match(rf"[^\s\"\[{{]+\s+({_PATH})\s*=", value):
         help_ = f"separate overrides with commas: {path}={value.split()[0]},{several[1]}=…"
         _refuse(text, start, "two overrides are separated by a space", help_)
     if find_deep_nesting(value):
@@ -150,7 +150,7 @@ def write_overrides(raw: dict[str, Any], overrides: Mapping[str, Any], origin: O
     """
     opened: set[str] = set()
     for path, value in overrides.items():
-        if not isinstance(path, str) or not re.match(_PATH, path):
+        if not isinstance(path, str) or not re.fullmatch(_PATH, path):
             raise ConfigError(f"{path!r} is not a field name", help="write field, or sub_config.field")
         *outer, leaf = path.split(".")
         inside, part = raw, ""

@@ -260,18 +260,13 @@ class Scope(Evaluator):
         key = field.name
         if isinstance(self.raw.get(legacy), Mapping):
             key, value = legacy, self.raw[legacy]
-        flattened, is_opened = (
-            self.flattened and field.name == self.spec.flat,
-            self.origin.is_opened(field.name),
-        )
+        flattened = self.flattened and field.name == self.spec.flat
+        is_opened = self.origin.is_opened(field.name)
         if value is None and optional is not None and read(optional):
             return None
         if value is not None and not isinstance(value, Mapping):
-            message, help_ = (
-                f"must be a mapping of fields, not {describe(value)}",
-                "set its fields one by one",
-            )
-            self.refuse(field.name, message, help_, field.place)
+            message = f"must be a mapping of fields, not {describe(value)}"
+            self.refuse(field.name, message, "set its fields one by one", field.place)
         if value is None or (is_opened and not flattened) or merged:
             value = {**{name: read(tree) for name, tree in options.items()}, **(value or {})}
         given = value.get("model_type") if callee(call) == "AutoConfig" else None

@@ -46,13 +46,8 @@ def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) 
         return f"there is no spec for the class {name} of transformers {TRANSFORMERS_VERSION}", LIST_HELP
     own, known = spec.architectures if spec else (), library.index()
     begun = sorted((one for one in known if name.startswith(one) and _head(one)), key=len)[-1:]
-    near = (
-        _same_spelling(name, known)
-        or same_class(name, own)
-        or begun
-        or nearest_names(name, own or known)
-        or own
-    )
+    near = _same_spelling(name, known) or same_class(name, own) or begun
+    near = near or nearest_names(name, own or known) or [*own]
     shown = [option("architecture", one) for one in near[:2]]
     help_ = f"did you mean {list_names(shown)}?" if near else LIST_HELP
     if spec and spec.module(name):
@@ -65,9 +60,8 @@ def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) 
 def same_class(name: str, architectures: Sequence[str]) -> list[str]:
     """Return the classes that a name can mean: another spelling, else those with the same head."""
     head = _head(name)
-    return _same_spelling(name, architectures) or [
-        one for one in architectures if head and _head(one) == head
-    ]
+    similar = [one for one in architectures if head and _head(one) == head]
+    return _same_spelling(name, architectures) or similar
 
 
 def _same_spelling(name: str, architectures: Iterable[str]) -> list[str]:

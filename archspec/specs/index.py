@@ -84,10 +84,9 @@ def recorded_costs(path: str) -> dict[str, CostRecord]:
         return {}
     with open(path, encoding="utf-8") as file:
         lines: dict[str, dict[str, Any]] = json.load(file)["types"]
-    fields = CostRecord._fields
-    return {
-        name: CostRecord(**{key: line[key] for key in fields if key in line}) for name, line in lines.items()
-    }
+    for line in lines.values():
+        line.pop("digest")
+    return {name: CostRecord(**line) for name, line in lines.items()}
 
 
 def whole_digests(

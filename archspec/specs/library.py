@@ -56,15 +56,13 @@ class Library:
         return sorted(files.spec_files(self.folders))
 
     def has(self, model_type: str) -> bool:
-        return bool(files.find_spec(model_type, self.folders)) or (
-            self.add_fallbacks() and self.has(model_type)
-        )
+        found = bool(files.find_spec(model_type, self.folders))
+        return found or (self.add_fallbacks() and self.has(model_type))
 
     def files_of(self, model_type: str) -> list[str]:
         """Return the files of a model type: the one that is used, then those that it hides."""
-        return [
-            files.shown_path(path) for one in self.folders if (path := files.find_spec(model_type, [one]))
-        ]
+        found = (files.find_spec(model_type, [one]) for one in self.folders)
+        return [files.shown_path(path) for path in found if path]
 
     def add_fallbacks(self) -> bool:
         """Add the directories that are searched last; return True if there are any."""
@@ -196,11 +194,8 @@ class Library:
                 help_ = f"did you mean {list_names(near)}?" if near else LIST_HELP
                 raise SpecError(f"there is no spec {name!r}", place, help=help_)
             if os.path.realpath(found) in inner:
-                raise SpecError(
-                    f"{name} is extended or used in a circle",
-                    place,
-                    help=f"remove {name} from one of the specs",
-                )
+                help_ = f"remove {name} from one of the specs"
+                raise SpecError(f"{name} is extended or used in a circle", place, help=help_)
             return self._read(found, inner, parsed)
 
         if path not in parsed:
