@@ -106,10 +106,7 @@ def accepted_values(annotation: str) -> Accepted:
 
 
 def check_arguments(function: F) -> F:
-    """Check the arguments of a function against its annotations.
-
-    It raises :class:`archspec.ArchspecError` for an argument of another type, and for an unknown name.
-    """
+    """Raise :class:`ArchspecError` for an argument of another type than annotated, or an unknown name."""
     code = function.__code__
     count, most = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names, others = code.co_varnames[:most], code.co_varnames[most:]

@@ -25,10 +25,9 @@ def bytes_of(given: str | int) -> int:
     (85899345920, 1073741824)
     """
     found = number_of(str(given), of_bytes=True)
-    if not found:
-        raise ArchspecError(f"{given} is not a number of bytes", help="write 80GiB or 24e9")
-    if found > _MOST_BYTES:
-        raise ArchspecError(f"{given} is too large for a memory budget", help="write 80GiB or 24e9")
+    if not found or found > _MOST_BYTES:
+        wrong = "is too large for a memory budget" if found else "is not a number of bytes"
+        raise ArchspecError(f"{given} {wrong}", help="write 80GiB or 24e9")
     return found
 
 

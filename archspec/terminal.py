@@ -149,11 +149,7 @@ def progress(doing: str) -> Iterator[Callable[..., None]]:
 
 
 def number(value: int) -> str:
-    """Return a number with thousands separators.
-
-    >>> number(109482240)
-    '109,482,240'
-    """
+    """Return a number with thousands separators."""
     return f"{value:,}"
 
 

@@ -63,10 +63,7 @@ def _refuse(source: Source, message: str, offset: int, help_: str, width: int = 
 
 
 def as_json(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON: config objects become mappings, dtypes text, arrays lists.
-
-    Errors: :class:`ConfigError` for values nested deeper than 64 levels.
-    """
+    """Return a value as JSON: config objects as mappings, arrays as lists. Errors: :class:`ConfigError`."""
     if type(value) is int and value.bit_length() > MAX_BITS:
         raise ConfigError(_TOO_LONG, help="write a smaller number")
     if value is None or type(value) in (bool, int, float, str):

@@ -34,11 +34,7 @@ def dtype_name(name: str) -> str:
 
 
 def dtype_bytes(name: str) -> int:
-    """Return the bytes of one element. Errors: :class:`ArchspecError` for an unknown dtype.
-
-    >>> dtype_bytes("bf16"), dtype_bytes("float32")
-    (2, 4)
-    """
+    """Return the bytes of one element. Errors: :class:`ArchspecError` for an unknown dtype."""
     if (size := DTYPE_BYTES.get(dtype_name(name))) is None:
         known = ", ".join([*DTYPE_BYTES, *SHORT_NAMES])
         help_ = f"choose from: {known}; for quantized weights, use archspec memory --weights, e.g. nf4"

@@ -43,9 +43,7 @@ class Keys:
             self.refuse(key, wrong, f"choose from: {names}")
         return value
 
-    def value(
-        self, key: str, default: Any = None, holds: Callable[[Any], bool] = lambda value: True, what: str = ""
-    ) -> Any:
+    def value(self, key: str, default: Any, holds: Callable[[Any], bool], what: str) -> Any:
         """Return a value with a property; null stands for the default. Lists become tuples."""
         self.known.add(key)
         value = default if self.given.get(key) is None else self.given[key]

@@ -19,10 +19,7 @@ from archspec.typing_light import Any
 
 
 def scheme_of(config: RawConfig) -> Scheme | None:
-    """Return the scheme of a config; None for an unquantized one.
-
-    Errors: :class:`ConfigError` at the unsupported key.
-    """
+    """Return the scheme of a config, if it is quantized. Errors: :class:`ConfigError` at a key."""
     if (found := quantization_of(config)) is None:
         return None
     name, given = found.given["quant_method"], found.given

@@ -139,20 +139,17 @@ NAMES = (*SCHEMES, *WEIGHT_DTYPES)  # the values of --weights, without aliases
 _BY_SPELLING = {_normalize(spelling): one for one in FORMATS for spelling in (one.name, *one.aliases)}
 
 
-def find_format(name: object) -> Format | str:
-    """Return the format of a name, or a dtype as torch spells it.
-
-    Errors: :class:`ArchspecError` for an unknown name, with all names.
+def find_format(name: str) -> Format | str:
+    """Return the format of a name, or a dtype as torch spells it. Errors: :class:`ArchspecError`.
 
     >>> find_format("bnb-4bit").name, find_format("FP8_E4M3").name, find_format("f16")
     ('nf4', 'fp8', 'float16')
     """
-    if isinstance(name, str):
-        if (found := _BY_SPELLING.get(_normalize(name))) is not None:
-            return found
-        if (dtype := dtype_name(name)) in WEIGHT_DTYPES:
-            return dtype
-    near = did_you_mean(str(name).lower(), NAMES)
+    if (found := _BY_SPELLING.get(_normalize(name))) is not None:
+        return found
+    if (dtype := dtype_name(name)) in WEIGHT_DTYPES:
+        return dtype
+    near = did_you_mean(name.lower(), NAMES)
     near = f"{near} " if near.startswith("did you mean") else ""
     raise ArchspecError(f"unknown weight format {name!r}", help=f"{near}choose from: {', '.join(NAMES)}")
 
@@ -197,10 +194,7 @@ def is_converted(name: str, patterns: Iterable[str]) -> bool:
 
 
 def start_of(scheme: Scheme, tree: Node) -> str:
-    """Return the prefix of the modules that a scheme quantizes.
-
-    Errors: :class:`ArchspecError` for a model without the decoder layers that optimum's GPTQ knows.
-    """
+    """Return the prefix of the modules that a scheme quantizes. Errors: :class:`ArchspecError`."""
     if scheme.inside != "":
         return scheme.inside or ""
     names = [path for path, _ in modules(tree, layers=True)]

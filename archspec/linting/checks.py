@@ -181,7 +181,7 @@ def _check_builds(spec: Spec) -> Iterator[Problem]:
 
     The default config of a shipped spec may be one that transformers rejects.
     """
-    needs_fields = any(field.is_required for field in spec.fields.values()) and not spec.valid_config
+    needs_fields = any(field.default is None for field in spec.fields.values()) and not spec.valid_config
     for settings in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
         own = settings if "tie_word_embeddings" in spec.fields else {}
         try:
@@ -245,7 +245,7 @@ def _unused_fields(spec: Spec) -> Iterator[Problem]:
     if spec.extends:
         used |= spec.library.load(spec.extends).fields.keys()
     for field in spec.fields.values():
-        is_own = field.place.source.name == spec.source.name and not field.is_required
+        is_own = field.place.source.name == spec.source.name and field.default is not None
         if is_own and field.name not in used and not _is_read_elsewhere(field.name, spec):
             yield Problem(f"the field {field.name} is not used", field.place, "config", _UNUSED_HELP)
 

@@ -66,10 +66,7 @@ class Compiled:
         return self.alone and bool(self._line(path))
 
     def read(self, path: str) -> tuple[Source, Node | None]:
-        """Return a YAML file, and its document unless its text is not the compiled one.
-
-        Errors: those of :func:`archspec.language.yaml_reader.text_of`.
-        """
+        """Return a YAML file, and its document unless its text is not the compiled one."""
         line = self._line(path)
         if self.alone and line:
             text, tree = json.loads(line)
@@ -130,10 +127,7 @@ def compiled_text(directory: str, index: Index) -> str:
 
 
 def read(path: str) -> tuple[Source, Node | None]:
-    """Return a YAML file, and its document if that is compiled.
-
-    Errors: :class:`ArchspecError` for a file that cannot be read.
-    """
+    """Return a YAML file, and its document if that is compiled. Errors: :class:`ArchspecError`."""
     return compiled_specs().read(path)
 
 

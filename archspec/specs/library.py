@@ -18,13 +18,10 @@ from archspec.errors import (
 )
 from archspec.specs import files
 from archspec.specs.files import folder
+from archspec.specs.index import CostRecord, Entry, entry_of, recorded_costs
+from archspec.specs.module_parser import contractions
 from archspec.specs.parser import parse_spec
-from archspec.specs.records import Spec, camel_case
-from archspec.typing_light import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from archspec.specs.index import CostRecord, Entry
-    from archspec.specs.records import Contraction
+from archspec.specs.records import Contraction, Spec, camel_case
 
 TRANSFORMERS_VERSION = "5.24.0"  # which the specs describe
 COSTS = "costs.json"  # the classes whose costs are validated
@@ -77,11 +74,7 @@ class Library:
         return files.spec_files(_with_shared(self.folders))
 
     def load(self, model_type: str) -> Spec:
-        """Return the spec of a model type.
-
-        Errors: :class:`UnknownArchitectureError` for a model type without a spec,
-        :class:`SpecError` for an invalid file.
-        """
+        """Return a model type's spec. Errors: :class:`UnknownArchitectureError`, or :class:`SpecError`."""
         if model_type not in self._specs:
             if not self.has(model_type):
                 help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
@@ -94,8 +87,6 @@ class Library:
         return self._read(path, (), {})
 
     def contractions(self) -> dict[str, Contraction]:
-        from archspec.specs.module_parser import contractions
-
         if not self._contractions:
             name = files.CONTRACTIONS.removesuffix(".yaml")
             self._contractions = contractions(*files.read(files.find_file(name, self.folders)))
@@ -103,21 +94,13 @@ class Library:
 
     def costs(self, model_type: str) -> CostRecord:
         """Return the record of the costs of a model type's classes, from the directory of its spec."""
-        from archspec.specs.index import CostRecord, recorded_costs
-
         directory = os.path.dirname(files.find_spec(model_type, self.folders))
         if directory not in self._costs:
             self._costs[directory] = recorded_costs(os.path.join(directory, COSTS))
         return self._costs[directory].get(model_type, CostRecord())
 
     def entries(self, from_scratch: bool = False) -> dict[str, Entry]:
-        """Return the index entry of each file.
-
-        Files are parsed unless they are in the compiled index and every YAML file has the compiled text; with
-        ``from_scratch`` all are.
-        """
-        from archspec.specs.index import Entry, entry_of
-
+        """Return the index entry of each file, from the compiled index if no YAML file has another text."""
         is_compiled = not from_scratch and files.compiled_specs().is_current()
         index = files.compiled_specs().index if is_compiled else {}
         parsed: dict[str, Spec] = {}  # of the files as they are now
@@ -150,10 +133,7 @@ class Library:
         return self.types_of(architecture) if not found and self.add_fallbacks() else found
 
     def resolve(self, name: str) -> tuple[str, str | None]:
-        """Return the model type of a name, and the architecture if the name is one.
-
-        Errors: :class:`UnknownArchitectureError` for a name of neither.
-        """
+        """Return a name's model type, and the class if it names one. Errors: as in `model_type_of`."""
         is_type = files.find_spec(name, self.folders) or (not self.types_of(name) and self.has(name))
         return (name, None) if is_type else (self.model_type_of(name), name)
 

@@ -204,10 +204,7 @@ class ModuleParser(PartReader):
 
 
 def contractions(source: Source, compiled: Node | None = None) -> dict[str, Contraction]:
-    """Return the table in a text; ``compiled`` is its document if it was compiled.
-
-    Errors: :class:`SpecError` with all problems of the text.
-    """
+    """Return the table in a text. Errors: :class:`SpecError` with all problems of the text."""
     parser, found = ModuleParser(source, compiled), {}
     for key, node in parser.root.items.items():
         name, parameters = parser.signature(key, parser.root.keys[key], "contractions")

@@ -26,11 +26,9 @@ Loader = Callable[[str, Place], Spec]
 
 
 def parse_spec(text: Source, load: Loader, library: SpecLibrary, compiled: Node | None = None) -> Spec:
-    """Return the spec in a text; ``compiled`` is its document if it was compiled.
+    """Return the spec in a text, or its ``compiled`` document. Errors: :class:`SpecError` with all problems.
 
     ``load`` loads the specs that it names, ``library`` those of its sub-configs.
-
-    Errors: :class:`SpecError` with all problems of the file at once.
     """
     parser = _SpecParser(text, compiled)
     for key in (key for key in parser.root.items if key not in KEYS):

@@ -97,10 +97,6 @@ class Field(NamedTuple):
         return next((tuple(name.strip() for name in names.split(",")) for names in listed), None)
 
     @property
-    def is_required(self) -> bool:
-        return self.default is None
-
-    @property
     def sub_config(self) -> ast.Call | None:
         """The `Config(…)` or `AutoConfig(…)` that is the default of a sub-config."""
         tree = self.default.tree if self.default else None
@@ -235,10 +231,7 @@ class SpecLibrary(Protocol):
 
 
 class Spec(NamedTuple):
-    """A spec, with parents and shared parts merged in.
-
-    ``runnable`` has the class of each condition, '' for all classes.
-    """
+    """A spec, with parents and shared parts merged in."""
 
     model_type: str
     prefix: str
@@ -259,7 +252,7 @@ class Spec(NamedTuple):
     header: str = ""
     extends: str = ""
     uses: tuple[str, ...] = ()
-    runnable: tuple[tuple[str, Expression], ...] = ()
+    runnable: tuple[tuple[str, Expression], ...] = ()  # the class of each condition, '' for all classes
     max_length: Mapping[str, Expression] = _NOTHING
     equal_lengths: tuple[str, ...] = ()
     keep_in_float32: Mapping[str, tuple[str, ...]] = _NOTHING

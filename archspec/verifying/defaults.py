@@ -66,7 +66,7 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[Difference]:
         try:
             ours = scope.get(name)
         except ArchspecError as error:
-            if theirs is not _ABSENT and field is not None and not field.is_required:
+            if theirs is not _ABSENT and field is not None and field.default is not None:
                 refusing = [problem.place for problem in error.problems if problem.place]
                 yield _difference(
                     "default", path + name, _value_text(theirs), str(error), [*refusing, *places]
