@@ -23,7 +23,7 @@ from archspec.language.values import (
     short_repr,
     value_of,
 )
-from archspec.specs.exported import ACTIVATIONS, ALLOWED, current_layer_types
+from archspec.specs.exported import ACTIVATIONS, ALLOWED, current_layer_types, exported_types
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NamedTuple
 
@@ -158,8 +158,6 @@ def unsupported_values(spec: Spec, raw: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _is_activation(spec: Spec, name: str) -> bool:
-    from archspec.specs.exported import exported_types
-
     known = exported_types().get(spec.model_type)
     return known is not None and bool({name, spec.attribute_map.get(name, name)} & {*known.activations})
 

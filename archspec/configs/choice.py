@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
+from archspec.configs.unknown import same_class, unknown_class, unknown_type
 from archspec.errors import ConfigError, Problem, UnknownArchitectureError, list_names, option
 from archspec.language.expression import callee
 from archspec.language.values import describe, short_repr
+from archspec.specs.exported import exported_types
 from archspec.specs.library import LIST_HELP, Library
 from archspec.specs.records import Spec, model_types
 from archspec.specs.search_path import is_own, library_of
@@ -76,8 +78,6 @@ def text_class(scope: Scope, is_supported: Callable[[str, str], bool]) -> str:
 
 
 def _auto_classes(model_type: str, name: str) -> set[str]:
-    from archspec.specs.exported import exported_types
-
     found = exported_types().get(model_type)
     autos = found.classes[name].autos if found and name in found.classes else ()
     return {*autos} - {"no auto class"}
@@ -128,8 +128,6 @@ class _Chooser:
         if not self.library.has(model_type):
             if self.library.types_of(name):
                 return self.as_class_of_type(f"{model_type} is not the model type of {name}: it")
-            from archspec.configs.unknown import unknown_type
-
             fault = unknown_type(model_type, self.library, "auto_map" in self.raw)
             raise self.unknown_name_error("model_type", *fault)
         spec = self.library.load(model_type)
@@ -199,8 +197,6 @@ class _Chooser:
         elif "auto_map" in self.raw:
             return ""
         else:
-            from archspec.configs.unknown import same_class
-
             found = same_class(self.name, spec.architectures)
         return found[0] if len(found) == 1 else ""
 
@@ -232,7 +228,5 @@ class _Chooser:
         """Raise :class:`UnknownArchitectureError` for a class without a spec."""
         if self.library.types_of(self.name):
             return
-        from archspec.configs.unknown import unknown_class
-
         remote = "auto_map" in self.raw
         raise self.unknown_name_error("architectures", *unknown_class(self.name, spec, self.library, remote))

@@ -10,6 +10,7 @@ from archspec.configs.checks import SYNONYMS
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, Problem, list_names, nearest_names, option
+from archspec.specs.exported import config_fields, exported_types, former_fields
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
 from archspec.specs.search_path import is_own
@@ -123,8 +124,6 @@ def types_of_other_folders(scope: Scope) -> Iterator[str]:
 
 def _is_exported(model_type: str, name: str, otherwise: bool) -> bool:
     """Return True if transformers' config class has a field; ``otherwise`` for a type it does not have."""
-    from archspec.specs.exported import exported_types
-
     found = exported_types().get(model_type)
     return name in found.fields if found is not None else otherwise
 
@@ -171,8 +170,6 @@ def check_fields(config: RawConfig, scope: Scope) -> None:
     own, model_type = _own_fields(config), scope.spec.model_type
     if scope.flattened or not own or config.raw.keys() & (scope.known_names() | _LABELS):
         return
-    from archspec.specs.exported import config_fields, former_fields
-
     if not own.keys() & {*config_fields(model_type), *former_fields(model_type)}:
         near = [found for name in own for found in nearest_names(name, scope.spec.fields)[:1]]
         meant = f"did you mean {list_names(near[:3])}? or, " if near else ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from archspec.configs.checks import SYNONYMS
 from archspec.configs.json_text import find_deep_nesting, unique_keys
-from archspec.configs.origin import Origin, RawConfig, spec_line
+from archspec.configs.origin import RawConfig, spec_line
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import OVERRIDE, ConfigError, Place, Source, did_you_mean, list_names
 from archspec.language.values import describe, has_kind, names_of, parse_kinds
@@ -132,23 +132,16 @@ def as_typed(path: str, value: Any) -> str:
 
 
 def apply_overrides(config: RawConfig, overrides: Mapping[str, Any]) -> RawConfig:
-    """Return a config with overrides, which its origin lists. Errors: those of :func:`write_overrides`."""
-    raw, origin = config
-    texts = {path: as_typed(path, value) for path, value in overrides.items()}
-    origin = origin._replace(overrides={**origin.overrides, **texts})
-    opened = write_overrides(raw, overrides, origin)
-    return RawConfig(raw, origin._replace(opened=opened.union(origin.opened)))
-
-
-def write_overrides(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> frozenset[str]:
-    """Write overrides into a config, and return the paths of the sub-configs that this adds.
+    """Write overrides into a config, and return it with an origin that lists them.
 
     ``num_labels`` removes the config's ``id2label``, and ``id2label`` its ``num_labels``.
 
     Errors: :class:`ConfigError` for a path through a value that is not a sub-config, and for a mapping that
     would replace a sub-config.
     """
-    opened: set[str] = set()
+    raw, origin = config
+    texts = {path: as_typed(path, value) for path, value in overrides.items()}
+    origin, opened = origin._replace(overrides={**origin.overrides, **texts}), {*origin.opened}
     for path, value in overrides.items():
         if not isinstance(path, str) or not re.fullmatch(_PATH, path):
             raise ConfigError(f"{path!r} is not a field name", help="write field, or sub_config.field")
@@ -172,7 +165,7 @@ def write_overrides(raw: dict[str, Any], overrides: Mapping[str, Any], origin: O
         for other in _SAME_MEANING.get(leaf, ()):
             if ".".join([*outer, other]) not in overrides:
                 inside.pop(other, None)
-    return frozenset(opened)
+    return RawConfig(raw, origin._replace(opened=frozenset(opened)))
 
 
 _Target = tuple[Scope, list[str], str]  # the innermost sub-config, the names left there, and their effect

@@ -28,9 +28,8 @@ QUANTIZATION_FILES = {  # next to config.json, by older tools: the quantization 
 def _source_help() -> str:
     files = "pass a config.json, a directory that contains one, a Hub id org/name"
     named = "a class or model type such as gpt2"
-    return (
-        f"{files}, or {named}" if on_command_line() else f"{files}, {named}, a dict or a transformers config"
-    )
+    more = f"or {named}" if on_command_line() else f"{named}, a dict or a transformers config"
+    return f"{files}, {more}"
 
 
 def read_config(source: Any, overrides: Mapping[str, Any] | None = None) -> RawConfig:
@@ -72,7 +71,11 @@ def _read_path(path: str) -> RawConfig:
         raise ConfigError(f"{path!r} is not a path", help=_source_help())
     path = os.path.expanduser(path)
     if os.path.isdir(path):
-        return _with_quantization(_read_file(_file_in_folder(path)), path)
+        file = os.path.join(path, "config.json")
+        if not os.path.lexists(file) and os.access(path, os.X_OK):  # if not, opening it gives the reason
+            message = f"{_printable_path(path)}: the directory has no config.json"
+            raise ConfigError(message, help=_source_help())
+        return _with_quantization(_read_file(file), path)
     if os.path.lexists(path):  # also a broken link: opening it gives the reason
         found, (folder, name) = _read_file(path), os.path.split(path)
         return _with_quantization(found, folder) if name == "config.json" else found
@@ -143,13 +146,6 @@ def _is_offline() -> bool:
         return True
 
 
-def _file_in_folder(path: str) -> str:
-    file = os.path.join(path, "config.json")
-    if os.path.lexists(file) or not os.access(path, os.X_OK):  # opening it gives the reason
-        return file
-    raise ConfigError(f"{_printable_path(path)}: the directory has no config.json", help=_source_help())
-
-
 def _missing_file(path: str) -> ConfigError:
     try:
         os.stat(path)
@@ -158,16 +154,12 @@ def _missing_file(path: str) -> ConfigError:
     except OSError as error:
         return ConfigError(f"{_printable_path(path)}: {error.strerror}", help=_source_help())
     folder, name = os.path.split(path)
-    near = nearest_names(name, _configs_in(folder or ".")) if name else []
+    listed = os.scandir(folder or ".") if name and os.path.isdir(folder or ".") else ()
+    paths = {one.name: one.path for one in listed}
+    configs = [one for one, at in paths.items() if os.path.isfile(at) or os.path.isfile(f"{at}/config.json")]
+    near = nearest_names(name, configs)
     help_ = f"did you mean {list_names(near)}?" if near else _source_help()
     return ConfigError(f"{_printable_path(path)}: there is no such file", help=help_)
-
-
-def _configs_in(folder: str) -> list[str]:
-    """Return the names of the files of a directory, and of its directories that have a config.json."""
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    paths = ((name, os.path.join(folder, name)) for name in names)
-    return [name for name, path in paths if os.path.isfile(path) or os.path.isfile(f"{path}/config.json")]
 
 
 def _printable_path(path: str) -> str:

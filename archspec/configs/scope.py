@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 
 from archspec.configs import checks
 from archspec.configs.blame import blame, example, type_help, unmet_condition
 from archspec.configs.origin import Origin as Origin
 from archspec.configs.origin import spec_line
+from archspec.configs.unknown import unknown_type
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
@@ -31,22 +33,21 @@ class SubConfig:
         self.domain, self.demanding = outer.domain, outer.demanding
         self.model_type, self.raw, self.origin = model_type, raw, origin
         self.place = field.place
-        self._scope: Scope | None = None
 
-    @property
+    @cached_property
     def scope(self) -> Scope:
         """The sub-config as its spec reads it. Errors: those of :meth:`Scope.validate`, on first use."""
-        if self._scope is None:
-            try:
-                spec = self.library.load(self.model_type)
-            except UnknownArchitectureError:
-                from archspec.configs.unknown import unknown_part
-
-                raise unknown_part(self.model_type, self.raw, self.origin, self.place, self.library) from None
-            scope = self.open(spec)
-            scope.validate()
-            self._scope = scope
-        return self._scope
+        try:
+            spec = self.library.load(self.model_type)
+        except UnknownArchitectureError:
+            message, help_ = unknown_type(self.model_type, self.library, "auto_map" in self.raw)
+            problem = Problem(message, self.place, help=help_)
+            if self.raw.get("model_type"):
+                problem = self.origin.problem("model_type", message, help_)
+            raise UnknownArchitectureError(problem) from None
+        scope = self.open(spec)
+        scope.validate()
+        return scope
 
     def open(self, spec: Spec) -> Scope:
         return self.kind(spec, self.raw, self.origin, self.domain, self.demanding)

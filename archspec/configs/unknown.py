@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from archspec.configs.origin import Origin
-from archspec.errors import Place, UnknownArchitectureError, list_names, nearest_names, option
+from archspec.errors import list_names, nearest_names, option
 from archspec.specs.exported import exported_types
 from archspec.specs.library import LIST_HELP, TRANSFORMERS_VERSION, Library
 from archspec.specs.records import Spec, SpecLibrary
-from archspec.typing_light import Any
 
 _LM_HEAD = r"(With)?LMHead(Model)?$"
 _HEAD = r"(For[A-Z]\w*|WithProjection|DoubleHeadsModel)$"
@@ -28,16 +26,6 @@ def unknown_type(model_type: str, library: SpecLibrary, remote: bool = False) ->
     near = nearest_names(model_type, [*exported_types(), *library.model_types()])
     help_ = f"did you mean {list_names(near)}?" if near else f"{help_}; {LIST_HELP}"
     return f"transformers {TRANSFORMERS_VERSION} has no model type {model_type!r}", help_
-
-
-def unknown_part(
-    model_type: str, raw: Mapping[str, Any], origin: Origin, place: Place, library: SpecLibrary
-) -> UnknownArchitectureError:
-    """Return the error for a sub-config without a spec, at its model type or at the spec's line."""
-    message, help_ = unknown_type(model_type, library, "auto_map" in raw)
-    if raw.get("model_type"):
-        return UnknownArchitectureError(origin.problem("model_type", message, help_))
-    return UnknownArchitectureError(message, place, help=help_)
 
 
 def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) -> tuple[str, str]:

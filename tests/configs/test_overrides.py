@@ -8,8 +8,8 @@ import pytest
 from refused import LLAMA, message
 
 import archspec
-from archspec.configs.origin import Origin
-from archspec.configs.overrides import as_typed, parse_override, write_overrides
+from archspec.configs.origin import Origin, RawConfig
+from archspec.configs.overrides import apply_overrides, as_typed, parse_override
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,6 @@ def test_an_override_as_it_would_be_typed(path: str, value: Any, text: str) -> N
 
 def test_sub_configs_that_an_override_opens() -> None:
     raw = {"a": {"b": 1}, "c": None}
-    opened = write_overrides(raw, {"a.x": 2, "c.d.e": 3, "f.g": 4, "h": 5}, Origin())
+    found = apply_overrides(RawConfig(raw, Origin()), {"a.x": 2, "c.d.e": 3, "f.g": 4, "h": 5})
     assert raw == {"a": {"b": 1, "x": 2}, "c": {"d": {"e": 3}}, "f": {"g": 4}, "h": 5}
-    assert opened == {"c", "c.d", "f"}
+    assert found.origin.opened == {"c", "c.d", "f"}
