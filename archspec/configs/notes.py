@@ -103,23 +103,17 @@ def _is_missing_in(part: Scope, name: str, value: Any) -> bool:
 
 def _replaced_specs(scope: Scope) -> Iterator[str]:
     """Yield notes on model types whose specs replace others."""
-    library, model_type = scope.spec.library, scope.spec.model_type
-    if len(library.folders) == 1:
-        return
-    first, *others = library.files_of(model_type) or [""]
-    if others:
-        yield f"the spec of {model_type} is read from {first}, instead of {others[-1]}"
-    for part in scope.parts().values():
-        yield from _replaced_specs(part)
+    library = scope.spec.library
+    for _, part, _ in _parts(scope) if len(library.folders) > 1 else ():
+        first, *others = library.files_of(part.spec.model_type) or [""]
+        if others:
+            yield f"the spec of {part.spec.model_type} is read from {first}, instead of {others[-1]}"
 
 
 def types_of_other_folders(scope: Scope) -> Iterator[str]:
     """Yield the model types of sub-configs whose specs are in another folder than the config's."""
-    home = os.path.dirname(scope.spec.source.name)
-    for part in scope.parts().values():
-        if os.path.dirname(part.spec.source.name) != home:
-            yield part.spec.model_type
-        yield from types_of_other_folders(part)
+    home, specs = os.path.dirname(scope.spec.source.name), (part.spec for _, part, _ in _parts(scope))
+    return (spec.model_type for spec in specs if os.path.dirname(spec.source.name) != home)
 
 
 def _is_exported(model_type: str, name: str, otherwise: bool) -> bool:

@@ -14,12 +14,8 @@ from archspec.specs.library import shipped_library
 from archspec.typing_light import Any, NamedTuple
 
 FILE = "transformers.json"
-_RENAMED = {
-    "mamba": "linear_attention",
-    "attention": "full_attention",
-    "deepseek_sparse_attention": "indexed_attention",
-    "qwen_sparse_attention": "indexed_attention",
-}
+_INDEXED = dict.fromkeys(("deepseek_sparse_attention", "qwen_sparse_attention"), "indexed_attention")
+_RENAMED = {"mamba": "linear_attention", "attention": "full_attention", **_INDEXED}
 _LAYER_TYPES = (
     "full_attention sliding_attention chunked_attention window_attention indexed_attention "
     "compressed_sparse_attention heavily_compressed_attention minimax_m3_sparse conv moe hybrid "
@@ -60,12 +56,13 @@ def exported_types() -> dict[str, ModelType]:
     >>> exported_types()["llama4"].classes["Llama4ForCausalLM"].reads, exported_types()["llama"].activations
     ('llama4_text', ('hidden_act',))
     """
-    return {name: _model_type(name, line) for name, line in read_json(FILE)["types"].items()}
-
-
-def _model_type(name: str, line: dict[str, Any]) -> ModelType:
-    classes = {one: Class(tuple(of["auto"]), of.get("reads", name)) for one, of in line["classes"].items()}
-    return ModelType(classes, line["fields"], tuple(line.get("activations", ())))
+    found = {}
+    for name, line in read_json(FILE)["types"].items():
+        classes = {
+            one: Class(tuple(of["auto"]), of.get("reads", name)) for one, of in line["classes"].items()
+        }
+        found[name] = ModelType(classes, line["fields"], tuple(line.get("activations", ())))
+    return found
 
 
 def config_fields(model_type: str) -> dict[str, str]:

@@ -48,8 +48,8 @@ def _leaves_if(condition: Any, *leaves: Leaf) -> list[Leaf]:
     return list(leaves) if decidable(condition) else []
 
 
-def _weight(shape: Shape, bias: Any = False, width: Size = 0) -> list[Leaf]:
-    return [Leaf("weight", shape), *_leaves_if(bias, Leaf("bias", (width,)))]
+def _weight(shape: Shape, bias: Any = False, width: Size = None) -> list[Leaf]:
+    return [Leaf("weight", shape), *_leaves_if(bias, Leaf("bias", shape[:1] if width is None else (width,)))]
 
 
 def _buffers(shape: Shape, *names: str) -> list[Leaf]:
@@ -158,12 +158,10 @@ _WITHOUT_TENSORS = (
     "MaxPool2d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d Upsample PixelShuffle Pad"
 )
 LEAVES: dict[str, Callable[..., list[Leaf]]] = {
-    "Linear": lambda in_features, out_features, bias=True: _weight(
-        (out_features, in_features), bias, out_features
-    ),
+    "Linear": lambda in_features, out_features, bias=True: _weight((out_features, in_features), bias),
     "Conv1D": lambda nf, nx: _weight((nx, nf), True, nf),  # of GPT-2: a Linear with its weight transposed
     "Bilinear": lambda in1_features, in2_features, out_features, bias=True: _weight(
-        (out_features, in1_features, in2_features), bias, out_features
+        (out_features, in1_features, in2_features), bias
     ),
     **{f"Conv{rank}d": _make_conv(rank) for rank in (1, 2, 3)},
     **{f"ConvTranspose{rank}d": _make_conv(rank, transposed=True) for rank in (1, 2, 3)},
