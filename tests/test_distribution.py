@@ -23,16 +23,7 @@ import archspec
 ROOT = Path(__file__).parent.parent
 CONFIG = ROOT / "configs" / "openai-community--gpt2.json"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PAPERS = {
-    "LICENSE",
-    "README.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "SECURITY.md",
-    "CITATION.cff",
-    "constraints.txt",
-    "check",
-}
+PAPERS = {"LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff"}
 
 
 @pytest.fixture(scope="module")

@@ -33,9 +33,8 @@ commands = script("make_commands")
 
 
 def pages(names: list[str]) -> list[Any]:
-    return [
-        pytest.param(name, marks=pytest.mark.reference if name == NEEDS_REFERENCE else []) for name in names
-    ]
+    marks = {NEEDS_REFERENCE: pytest.mark.reference}
+    return [pytest.param(name, marks=marks.get(name, [])) for name in names]
 
 
 @pytest.mark.parametrize("name", pages([path.relative_to(ROOT).as_posix() for path in commands.PAGES]))
@@ -78,13 +77,8 @@ def test_every_page_is_in_the_index() -> None:
 
 def test_example_files_are_those_on_the_page() -> None:
     text = TEXTS[NEEDS_REFERENCE]
-    blocks = {
-        "byte_lm.py": "python",
-        "mymodels.py": "python",
-        "specs/byte_lm.yaml": "yaml",
-        "presets/pocket.yaml": "yaml",
-    }
-    for name, language in blocks.items():
+    for name in ("byte_lm.py", "mymodels.py", "specs/byte_lm.yaml", "presets/pocket.yaml"):
+        language = "python" if name.endswith(".py") else "yaml"
         assert f"```{language}\n{(DOCS / 'examples' / name).read_text()}```" in text
 
 

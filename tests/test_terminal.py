@@ -71,11 +71,8 @@ def test_numbers_stay_whole(
 def test_names_go_on_at_their_joints(on_terminal: Callable[..., str]) -> None:
     rows = [("encoder.layer.0.attention.self.query.weight", "109,482,240")]
     shown = bare(on_terminal(36, lambda: table("tensor|>elements", rows)))
-    assert shown.splitlines()[2:] == [
-        "encoder.layer.0.         109,482,240",
-        "attention.self.query.",
-        "weight",
-    ]
+    names = ["encoder.layer.0.         109,482,240", "attention.self.query.", "weight"]
+    assert shown.splitlines()[2:] == names
 
 
 def test_a_sentence_breaks_between_words(on_terminal: Callable[..., str]) -> None:
@@ -84,10 +81,8 @@ def test_a_sentence_breaks_between_words(on_terminal: Callable[..., str]) -> Non
 
 
 def test_a_table_without_rows(on_terminal: Callable[..., str]) -> None:
-    assert bare(on_terminal(80, lambda: table("tensor|>elements", []))).splitlines() == [
-        "tensor  elements",
-        "────────────────",
-    ]
+    shown = bare(on_terminal(80, lambda: table("tensor|>elements", [])))
+    assert shown.splitlines() == ["tensor  elements", "────────────────"]
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])

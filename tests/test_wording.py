@@ -12,12 +12,8 @@ ROOT = Path(__file__).parents[1]
 SUFFIXES = {".py", ".md", ".yaml", ".yml", ".ts", ".tsx", ".html", ".toml"}
 # drafts of specs are rewritten as a whole later; coverage.md quotes messages of transformers
 EXCLUDED = (
-    "archspec/deriving",
-    "tests/deriving",
-    "docs/examples",
-    "docs/coverage.md",
-    "web/node_modules",
-    "web/dist",
+    *("archspec/deriving", "tests/deriving", "docs/examples", "docs/coverage.md"),
+    *("web/node_modules", "web/dist"),
 )
 PHRASES = {
     "is no X": r"(?<![Tt]here )\b(?:is|are) no(?:ne\b| (?!longer\b))",
@@ -51,11 +47,8 @@ def _files() -> list[Path]:
     folders = ("archspec", "tests", "tools", "benchmarks", "docs", "formulas", "web", ".github")
     found = [path for name in folders for path in (ROOT / name).rglob("*") if path.suffix in SUFFIXES]
     names = {path.relative_to(ROOT).as_posix(): path for path in [*found, *ROOT.glob("*.md")]}
-    return [
-        path
-        for name, path in sorted(names.items())
-        if not name.startswith(EXCLUDED) and path != Path(__file__)
-    ]
+    kept = (path for name, path in sorted(names.items()) if not name.startswith(EXCLUDED))
+    return [path for path in kept if path != Path(__file__)]
 
 
 def hits(text: str, phrase: str) -> list[str]:

@@ -13,9 +13,16 @@ from archspec.errors import ArchspecError
 from archspec.specs.library import shipped_library
 
 Raw = dict[str, Any]
+
+
+def of(model_type: str, architecture: str) -> Raw:
+    """A config that names a model type and a class."""
+    return {"model_type": model_type, "architectures": [architecture]}
+
+
 LLAMA = {"model_type": "llama"}
-NAMED = {**LLAMA, "architectures": ["LlamaForCausalLM"]}
-KIMI = {"model_type": "kimi_k2", "architectures": ["DeepseekV3ForCausalLM"]}
+NAMED = of("llama", "LlamaForCausalLM")
+KIMI = of("kimi_k2", "DeepseekV3ForCausalLM")
 CHOSEN: list[tuple[Raw, str | None, str, str]] = [
     (LLAMA, None, "llama", "LlamaModel"),
     ({**LLAMA, "architectures": None}, None, "llama", "LlamaModel"),
@@ -63,32 +70,19 @@ def test_a_class_of_a_part_reads_the_part() -> None:
     assert choose(read_config(llava), "LlamaForCausalLM").config.raw["hidden_size"] == 64
 
 
-QWEN_TEXT = {
-    "model_type": "qwen3_5_moe_text",
-    "architectures": ["Qwen3_5MoeForConditionalGeneration"],
-    "hidden_size": 64,
-    "num_hidden_layers": 4,
-}
+QWEN_TEXT = of("qwen3_5_moe_text", "Qwen3_5MoeForConditionalGeneration")
+QWEN_TEXT |= {"hidden_size": 64, "num_hidden_layers": 4}
 BY_AUTO_CLASS: list[tuple[Raw, str, str]] = [
     (QWEN_TEXT, "Qwen3_5MoeForCausalLM", "AutoModelForCausalLM"),
     ({**QWEN_TEXT, "architectures": ["Qwen3_5MoeModel"]}, "Qwen3_5MoeTextModel", "AutoModel"),
+    (of("gemma3_text", "Gemma3ForConditionalGeneration"), "Gemma3ForCausalLM", "AutoModelForCausalLM"),
+    (of("llama", "LLaMAForCausalLM"), "LlamaForCausalLM", "AutoModelForCausalLM"),
+    (of("llama", "LLamaModel"), "LlamaModel", "AutoModel"),
+    (of("gpt2", "GPT2ForCausalLM"), "GPT2LMHeadModel", "AutoModelForCausalLM"),
+    (of("xlnet", "TFXLNetLMHeadModel"), "XLNetLMHeadModel", "AutoModelForCausalLM"),
     (
-        {"model_type": "gemma3_text", "architectures": ["Gemma3ForConditionalGeneration"]},
-        "Gemma3ForCausalLM",
-        "AutoModelForCausalLM",
-    ),
-    ({**LLAMA, "architectures": ["LLaMAForCausalLM"]}, "LlamaForCausalLM", "AutoModelForCausalLM"),
-    ({**LLAMA, "architectures": ["LLamaModel"]}, "LlamaModel", "AutoModel"),
-    ({"model_type": "gpt2", "architectures": ["GPT2ForCausalLM"]}, "GPT2LMHeadModel", "AutoModelForCausalLM"),
-    (
-        {"model_type": "xlnet", "architectures": ["TFXLNetLMHeadModel"]},
-        "XLNetLMHeadModel",
-        "AutoModelForCausalLM",
-    ),
-    (
-        {"model_type": "bert", "architectures": ["MyBertForTokenClassification"]},
-        "BertForTokenClassification",
-        "AutoModelForTokenClassification",
+        of("bert", "MyBertForTokenClassification"),
+        *("BertForTokenClassification", "AutoModelForTokenClassification"),
     ),
 ]
 
@@ -127,40 +121,27 @@ def test_an_unclear_class_is_refused(config: Raw, architecture: str | None) -> N
 
 
 EXPORT = "transformers 5.24.0 has no class "
+NEITHER = "the config has neither model_type nor architectures"
 MODEL, HEAD = "architecture='LlamaModel'", "architecture='LlamaForCausalLM'"
 REFUSED: list[tuple[Raw, str | None, str, str]] = [
-    ({}, None, "the config has neither model_type nor architectures", "pass architecture=CLASS"),
-    (
-        {"model_type": 3},
-        None,
-        "model_type must be a model type, not the number 3",
-        "pass architecture=CLASS",
-    ),
-    (
-        {"model_type": "lama"},
-        None,
-        "5.24.0 has no model type 'lama'",
-        "did you mean llama, mllama or",
-    ),
+    ({}, None, NEITHER, "pass architecture=CLASS"),
+    ({"peft_type": "LORA"}, None, NEITHER, "pass"),
+    ({"model_type": 3}, None, "model_type must be a model type, not the number 3", "pass architecture=CLASS"),
+    ({"model_type": "lama"}, None, "5.24.0 has no model type 'lama'", "did you mean llama, mllama or"),
     (
         {"model_type": "xyzzy", "auto_map": {}},
-        None,
-        "xyzzy is custom code in the checkpoint (auto_map)",
-        "or specs=DIR",
+        *(None, "xyzzy is custom code in the checkpoint (auto_map)", "or specs=DIR"),
     ),
     ({"model_type": "esmfold2"}, None, "there is no spec for the model type esmfold2", ""),
     (KIMI, None, "sets no field of deepseek_v3", "pass a config of deepseek_v3"),
     (
-        {"model_type": "dbrx_ffn_config", "architectures": ["BertModel"]},
-        None,
-        "BertModel is not a class of the model type dbrx_ffn_config, but of bert",
+        of("dbrx_ffn_config", "BertModel"),
+        *(None, "BertModel is not a class of the model type dbrx_ffn_config, but of bert"),
         "pass a config of bert",
     ),
     (
-        {"model_type": "bert", "architectures": ["GPT2LMHeadModel"]},
-        None,
-        "of gpt-sw3 and gpt2",
-        "pass architecture with a class of bert, e.g. BertModel",
+        of("bert", "GPT2LMHeadModel"),
+        *(None, "of gpt-sw3 and gpt2", "pass architecture with a class of bert, e.g. BertModel"),
     ),
     ({"model_type": "dbrx_ffn_config"}, None, "is not a model by itself: it is a part of dbrx", "list dbrx"),
     (
@@ -171,9 +152,8 @@ REFUSED: list[tuple[Raw, str | None, str, str]] = [
     ),
     ({**LLAMA, "hidden_size": 64, "architectures": ["LlamaForCausalLMEagle3"]}, None, EXPORT, HEAD),
     (
-        {"model_type": "qwen3", "hidden_size": 64, "architectures": ["DFlashDraftModel"], "auto_map": {}},
-        None,
-        "DFlashDraftModel is custom code in the checkpoint (auto_map)",
+        {**of("qwen3", "DFlashDraftModel"), "hidden_size": 64, "auto_map": {}},
+        *(None, "DFlashDraftModel is custom code in the checkpoint (auto_map)"),
         "did you mean architecture='Qwen3Model' or architecture='Qwen3ForCausalLM'?",
     ),
     (
@@ -187,7 +167,6 @@ REFUSED: list[tuple[Raw, str | None, str, str]] = [
     ({"architectures": ["NoModel"]}, None, f"{EXPORT}NoModel", "did you mean"),
     (LLAMA, "LlamaMLP", "is a part of llama's classes that transformers does not export", MODEL),
     ({"architectures": ["EsmFold2Model"]}, None, "there is no spec for the class EsmFold2Model", "list"),
-    ({"peft_type": "LORA"}, None, "the config has neither model_type nor architectures", "pass"),
 ]
 
 

@@ -7,15 +7,7 @@ from typing import Any
 
 import pytest
 
-from archspec.configs.json_text import (
-    as_json,
-    find_deep_nesting,
-    keys,
-    locate,
-    parse_json,
-    place_of,
-    repeated_key,
-)
+from archspec.configs import json_text
 from archspec.configs.origin import Origin
 from archspec.errors import ConfigError, Source
 
@@ -23,7 +15,7 @@ TEXT = '{"a": 1,\n "b": {"c": [2, {"d": "}"}]},\n "b\\"": 3}'
 
 
 def test_an_object_is_read() -> None:
-    assert parse_json(Source("config.json", TEXT)) == {"a": 1, "b": {"c": [2, {"d": "}"}]}, 'b"': 3}
+    assert json_text.parse_json(Source("config.json", TEXT)) == {"a": 1, "b": {"c": [2, {"d": "}"}]}, 'b"': 3}
 
 
 @pytest.mark.parametrize(
@@ -41,26 +33,26 @@ def test_an_object_is_read() -> None:
 )
 def test_invalid_texts(text: str, line: int, column: int, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse_json(Source("config.json", text))
+        json_text.parse_json(Source("config.json", text))
     [problem] = caught.value.problems
     assert problem.message.startswith(message) and problem.help
     assert problem.place is not None and (problem.place.line, problem.place.column) == (line, column)
 
 
 def test_places_of_keys() -> None:
-    assert [".".join(path) for path, *_ in keys(TEXT)] == ["a", "b", "b.c", "b.c.1.d", 'b"']
-    assert all(TEXT[offset:].startswith('"' + path[-1][:1]) for path, offset, _ in keys(TEXT))
-    assert locate(TEXT, ["b", "c"]) == (TEXT.index('"c"'), 3)
-    assert locate(TEXT, ["c"]) is None and repeated_key(TEXT) is None
+    assert [".".join(path) for path, *_ in json_text.keys(TEXT)] == ["a", "b", "b.c", "b.c.1.d", 'b"']
+    assert all(TEXT[offset:].startswith('"' + path[-1][:1]) for path, offset, _ in json_text.keys(TEXT))
+    assert json_text.locate(TEXT, ["b", "c"]) == (TEXT.index('"c"'), 3)
+    assert json_text.locate(TEXT, ["c"]) is None and json_text.repeated_key(TEXT) is None
     text = '{"a": {"x": 1}, "b": {"x": 1, "x": 2}}'
-    assert repeated_key(text) == ("x", text.rindex('"x"'), 3)
-    lines = [place_of(Source("config.json", "abc\ndefg"), offset) for offset in (0, 2, 4, 6)]
+    assert json_text.repeated_key(text) == ("x", text.rindex('"x"'), 3)
+    lines = [json_text.place_of(Source("config.json", "abc\ndefg"), offset) for offset in (0, 2, 4, 6)]
     assert [(place.line, place.column) for place in lines] == [(1, 1), (1, 3), (2, 1), (2, 3)]
 
 
 @pytest.mark.parametrize(("lists", "offset"), [(63, 0), (64, 68), (65, 68)])
 def test_the_place_of_too_many_levels(lists: int, offset: int) -> None:
-    assert find_deep_nesting('{"a":' + "[" * lists + "]" * lists + "}") == offset
+    assert json_text.find_deep_nesting('{"a":' + "[" * lists + "]" * lists + "}") == offset
 
 
 class Config:
@@ -115,7 +107,7 @@ class Dtype:
     ],
 )
 def test_values_as_json(value: Any, expected: Any) -> None:
-    found = as_json(value)
+    found = json_text.as_json(value)
     assert found == expected and type(found) is type(expected)
 
 
@@ -123,9 +115,9 @@ def test_values_without_json() -> None:
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(ConfigError, match="nested deeper than 64 levels"):
-        as_json(endless)
+        json_text.as_json(endless)
     with pytest.raises(ConfigError, match="more than 4,300 digits"):
-        as_json(10**5000)
+        json_text.as_json(10**5000)
 
 
 PARTS = '{\n "size": 8,\n "text_config": {\n  "width": 3\n }\n}'

@@ -30,10 +30,7 @@ LLAVA = {"model_type": "llava", "hidden_size": 64}
         ({**LLAMA, "transformers_version": "6.0.0.dev0"}, ["the config was written by transformers 6.0.0.d"]),
         ({**LLAMA, "atention_bias": True}, ["atention_bias is ignored; did you mean attention_bias?"]),
         ({**LLAMA, "rope_theta": 5, "bos_token_id": 3}, []),
-        (
-            {**LLAVA, "text_config": {**BARE, "vocab_size": 50}},
-            ["hidden_size is ignored at the top level"],
-        ),
+        ({**LLAVA, "text_config": {**BARE, "vocab_size": 50}}, ["hidden_size is ignored at the top level"]),
         ({**LLAVA, "text_config": LLAMA}, ["hidden_size = 64 is ignored: llava has no such field"]),
         (
             {**BARE, "hidden_size": 64, "ffn_hidden_size": 9, "max_position_embeddings": 5},

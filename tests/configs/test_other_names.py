@@ -68,10 +68,7 @@ def test_other_names_of_fields() -> None:
             "is 64, but n_routed_experts, the same field, is 8",
         ),
         *(
-            (
-                {"model_type": "wav2vec2", "tdnn_kernel": items},
-                r"must be a list of integers, not \[",
-            )
+            ({"model_type": "wav2vec2", "tdnn_kernel": items}, r"must be a list of integers, not \[")
             for items in (["none"], [1.5], [True], [None])
         ),
         (
