@@ -76,10 +76,9 @@ class _File:
 
     def alterations(self) -> Iterator[Alteration]:
         root = compact_tree(Source(self.path, self.text))[1]
-        for key in ("config", "fixed"):
-            for name, (begin, _, value) in _items(root, key):
-                if key == "fixed" or name not in dict(_items(root, "fixed")):
-                    yield from self._value(f"{key}.{name}", value, begin)
+        fixed = dict(_items(root, "fixed"))
+        for name, (begin, _, value) in {**dict(_items(root, "config")), **fixed}.items():
+            yield from self._value(f"{'fixed' if name in fixed else 'config'}.{name}", value, begin)
         yield from self._conditions("require", root, 0)
         for begin, _, value in [root["readonly"]] if "readonly" in root else []:
             for word in self._slice(value).split():
@@ -249,22 +248,16 @@ def _in_value(text: str, computed: bool) -> Iterator[Edit]:
         for item in tree.elts[:1]:
             for start, end, new in _in_argument(item, text):
                 yield start, end, new if computed or not new.endswith("+ 1)") else str(eval(new))
-    elif isinstance(tree, ast.IfExp):
-        yield _edit(tree.test, text, "not ({})")
-    elif isinstance(tree, ast.BoolOp) or (isinstance(tree, ast.Call) and not callee(tree)):
-        yield _edit(tree, text, "not ({})")
+    elif isinstance(tree, ast.IfExp | ast.BoolOp) or (isinstance(tree, ast.Call) and not callee(tree)):
+        yield _edit(tree.test if isinstance(tree, ast.IfExp) else tree, text, "not ({})")
     elif computed and not isinstance(tree, ast.ListComp | ast.GeneratorExp | ast.Dict | ast.Name):
         yield from _in_argument(tree, text)
 
 
 def _is_empty(node: ast.Call) -> bool:
     """Return True if a call builds a layer without tensors."""
-    if any(
-        one.arg in ("affine", "elementwise_affine") and ast.unparse(one.value) == "False"
-        for one in node.keywords
-    ):
-        return True
-    return LEAVES.get(callee(node)) is LEAVES["Identity"]
+    flags = (one.value for one in node.keywords if one.arg in ("affine", "elementwise_affine"))
+    return LEAVES.get(callee(node)) is LEAVES["Identity"] or "False" in map(ast.unparse, flags)
 
 
 def _has_tensors(tree: ast.expr) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
+from archspec.language.expression import text_of
 from archspec.reference import Refused, Unavailable, config_class
 from archspec.reference.classes import UNTYPED
 from archspec.specs.library import shipped_library
@@ -30,24 +31,21 @@ _VALUES: tuple[Any, ...] = (3, True, False, [0, 1], None)
 _PART_VALUES: tuple[Any, ...] = ({"hidden_size": 48}, {"num_hidden_layers": 2}, None)
 # Differences that reach no count: the model reads another value, or only a class without costs reads it.
 HARMLESS = {
-    "blip": "vision_config", "blip-2": "vision_config", "instructblip": "vision_config",
-    "instructblipvideo": "vision_config",
-    "depth_pro": "fov_model_config image_model_config patch_model_config",
-    "diffusion_gemma": "text_config", "gemma4": "text_config", "gemma4_unified": "text_config",
-    "gemma4_unified_assistant": "text_config", "glm5_next": "text_config qk_head_dim",
-    "flaubert": "pad_index",
-    "fuyu": "pad_token_id", "hunyuan_vl": "hidden_size text_config vision_config",
-    "idefics2": "perceiver_config text_config", "inkling_mm_model": "audio_config text_config",
-    "inkling_text": "dense_intermediate_size", "longcat_flash": "num_hidden_layers",
-    "mimi": "_frame_rate frame_rate", "mimi_encoder": "_frame_rate frame_rate",
-    "mimi_decoder": "_frame_rate frame_rate",
-    "mimo_v2_flash": "sliding_window_size", "modernbert": "sliding_window",
-    "molmo2": "adapter_config vit_config", "moshi": "audio_encoder_config", "pi0": "dit_config",
-    "deepseek_v4": "compress_rate_csa compress_rate_hca", "embedding_gemma2": "text_config",
-    "resnet": "_out_features _out_indices", "sam3": "image_size", "sam3_lite_text": "image_size",
-    "sam3_tracker_video": "image_size", "sam3_video": "image_size", "sam3_vision_model": "image_size",
-    "t5gemma": "attention_dropout", "t5gemma2": "attention_dropout", "ultrabert": "attention_windows",
-    "unlimited_ocr": "sliding_window", "qwen2_vl": "num_key_value_heads", "qwen2_5_vl": "num_key_value_heads",
+    **dict.fromkeys(("blip", "blip-2", "instructblip", "instructblipvideo"), "vision_config"),
+    **dict.fromkeys(("diffusion_gemma", "embedding_gemma2", "gemma4", "gemma4_unified"), "text_config"),
+    **dict.fromkeys(("mimi", "mimi_encoder", "mimi_decoder"), "_frame_rate frame_rate"),
+    **dict.fromkeys(("qwen2_vl", "qwen2_5_vl"), "num_key_value_heads"),
+    **dict.fromkeys(("sam3", "sam3_lite_text", "sam3_tracker_video", "sam3_video"), "image_size"),
+    **dict.fromkeys(("t5gemma", "t5gemma2"), "attention_dropout"),
+    "deepseek_v4": "compress_rate_csa compress_rate_hca", "flaubert": "pad_index", "fuyu": "pad_token_id",
+    "depth_pro": "fov_model_config image_model_config patch_model_config", "moshi": "audio_encoder_config",
+    "gemma4_unified_assistant": "text_config", "glm5_next": "text_config qk_head_dim", "pi0": "dit_config",
+    "hunyuan_vl": "hidden_size text_config vision_config", "idefics2": "perceiver_config text_config",
+    "inkling_mm_model": "audio_config text_config", "inkling_text": "dense_intermediate_size",
+    "longcat_flash": "num_hidden_layers", "mimo_v2_flash": "sliding_window_size",
+    "modernbert": "sliding_window", "molmo2": "adapter_config vit_config",
+    "resnet": "_out_features _out_indices", "sam3_vision_model": "image_size",
+    "ultrabert": "attention_windows", "unlimited_ocr": "sliding_window",
     "vibevoice": "audio_config diffusion_head_config text_config", "vibevoice_asr": "max_position_embeddings",
 }  # fmt: skip
 
@@ -55,7 +53,6 @@ HARMLESS = {
 class Fault(NamedTuple):
     """A name that transformers reads otherwise than the spec: the value given, and the fields that differ."""
 
-    model_type: str
     name: str
     value: Any
     fields: tuple[str, ...]
@@ -66,12 +63,12 @@ def _texts(module: str) -> frozenset[str]:
     """The identifiers that a module's code has as texts, keywords, or attributes of ``self``."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(inspect.getsource(importlib.import_module(module)))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-            found.add(node.value)
-        elif isinstance(node, ast.keyword) and node.arg:
+        if isinstance(node, ast.keyword) and node.arg:
             found.add(node.arg)
         elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
             found.add(node.attr)
+        elif (text := text_of(node)).isidentifier():
+            found.add(text)
     return frozenset(found)
 
 
@@ -100,8 +97,7 @@ def faults(model_type: str) -> Iterator[Fault]:
     spec, cls = shipped_library().load(model_type), config_class(model_type)
     if model_type in UNTYPED:
         return
-    base = config_differences(spec, {})
-    before = read_by_transformers(spec, {})
+    base, before = config_differences(spec, {}), read_by_transformers(spec, {})
     known = {*spec.fields, *spec.attribute_map, *spec.readonly}
     parts = set(getattr(cls, "sub_configs_defaults", {}))
     for name in names(spec):
@@ -112,10 +108,10 @@ def faults(model_type: str) -> Iterator[Fault]:
                 if name not in known and not spec.flat and read_by_transformers(spec, raw) == before:
                     continue
                 Scope(spec, {"model_type": model_type, **raw}).validate()
-                found = [one.name for one in config_differences(spec, raw) if one not in base]
+                found = (one.name for one in config_differences(spec, raw) if one not in base)
                 differing = tuple(one for one in found if one.partition(".")[0] not in spec.fixed)
                 if differing and name not in HARMLESS.get(model_type, "").split():
-                    yield Fault(model_type, name, value, differing)
+                    yield Fault(name, value, differing)
                     break
 
 
@@ -126,7 +122,7 @@ def main(arguments: list[str]) -> int:
         with suppress(Refused, Unavailable, ArchspecError):
             for fault in faults(model_type):
                 found += 1
-                print(f"{fault.model_type}: {fault.name} = {fault.value!r} changes {', '.join(fault.fields)}")
+                print(f"{model_type}: {fault.name} = {fault.value!r} changes {', '.join(fault.fields)}")
     return int(found > 0)
 
 

@@ -17,16 +17,8 @@ from typing import Any
 from archspec.costs.activations import LOSSES, PIPELINE, TENSOR, WHOLE
 from archspec.costs.parallel import PLANS
 from archspec.language.values import has_kind, parse_kinds
-from archspec.reference import (
-    Refused,
-    Unavailable,
-    build,
-    config_class,
-    config_of,
-    exported_classes,
-    model_class,
-    versions,
-)
+from archspec.reference import Refused, Unavailable, build, config_class, config_of, model_class, versions
+from archspec.reference.classes import exported_classes
 from archspec.specs.exported import ACTIVATIONS, FILE
 from archspec.specs.library import shipped_library
 from archspec.verifying.costs import losses, ranks
@@ -40,26 +32,24 @@ _PROBES = ("text", [1.5])  # a wrong value for a field of numbers, and one for a
 
 def write_types() -> None:
     """Write the model types and classes, one model type per line."""
-    lines = [
-        f"{json.dumps(name)}: {json.dumps({**line, 'activations': [*activations(name, [*line['classes']])]})}"
-        for name, line in sorted(types().items())
-    ]
+    lines = {
+        name: {**line, "activations": [*activations(name, [*line["classes"]])]} for name, line in types()
+    }
     head = f'"transformers": "{versions()["transformers"]}", "every": {json.dumps(every())}'
-    rows = ",\n".join(lines)
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(line)}" for name, line in lines.items())
     _write(FILE, f'{{{head}, "types": {{\n{rows}\n}}}}\n')
 
 
 def types_are_stale() -> bool:
     """Return True if the file has other classes or fields than the installed transformers."""
     recorded = json.loads((FOLDER / FILE).read_text(encoding="utf-8"))
-    kept = {
-        name: {key: line[key] for key in ("classes", "fields")} for name, line in recorded["types"].items()
-    }
-    return bool(kept != json.loads(json.dumps(types())) or recorded["every"] != every())
+    for line in recorded["types"].values():
+        del line["activations"]
+    return bool(recorded["types"] != json.loads(json.dumps(dict(types()))) or recorded["every"] != every())
 
 
-def types() -> dict[str, dict[str, Any]]:
-    """Return the classes of each model type, and the fields of its config class."""
+def types() -> list[tuple[str, dict[str, Any]]]:
+    """Return each model type with its classes, and the fields of its config class."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     found: dict[str, dict[str, Any]] = {name: {} for name in CONFIG_MAPPING_NAMES}
@@ -68,7 +58,7 @@ def types() -> dict[str, dict[str, Any]]:
         if listing.reads != model_type:
             line["reads"] = listing.reads
         found.setdefault(model_type, {})[name] = line
-    return {name: {"classes": classes, "fields": _fields(name)} for name, classes in found.items()}
+    return [(name, {"classes": found[name], "fields": _fields(name)}) for name in sorted(found)]
 
 
 def every() -> dict[str, str]:
@@ -85,11 +75,9 @@ def _fields(model_type: str) -> dict[str, str]:
     except Unavailable:
         return {}
     declared = {field.name: _type_of(field.type) for field in dataclasses.fields(cls)}
-    names = {**getattr(cls, "attribute_map", {}), **{name: name for name in declared}}
-    return {
-        name: _enforced(model_type, name, declared.get(names[name], "any"))
-        for name in sorted(names.keys() - every().keys())
-    }
+    kinds = {alias: declared.get(name, "any") for alias, name in getattr(cls, "attribute_map", {}).items()}
+    kinds |= declared
+    return {name: _enforced(model_type, name, kinds[name]) for name in sorted(kinds.keys() - every().keys())}
 
 
 def _type_of(annotation: Any) -> str:
@@ -111,14 +99,11 @@ def _enforced(model_type: str, name: str, kind: str) -> str:
 
 def activations(model_type: str, classes: list[str]) -> Iterator[str]:
     """Yield the fields in which a class refuses an activation that transformers does not know."""
-    supported = (
-        shipped_library().load(model_type).architectures
-        if model_type in shipped_library().model_types()
-        else ()
-    )
+    is_supported = model_type in shipped_library().model_types()
+    supported = shipped_library().load(model_type).architectures if is_supported else ()
     for name in (*supported, *classes)[:1]:
         with suppress(Refused, Unavailable, AttributeError):
-            small, cls = _small_config(model_type), model_class(name, model_type)
+            small, cls = _small_config(model_type) if is_supported else {}, model_class(name, model_type)
             config = config_of(model_type, small)
             build(cls, config)
             for field in dataclasses.fields(config):
@@ -130,8 +115,6 @@ def activations(model_type: str, classes: list[str]) -> Iterator[str]:
 
 def _small_config(model_type: str) -> dict[str, Any]:
     """Return the default config, with few layers if transformers accepts them."""
-    if model_type not in shipped_library().model_types():
-        return {}
     small = Sampler(shipped_library().load(model_type), 0).draw_config(0)
     with suppress(Refused):
         config_of(model_type, small)
@@ -141,24 +124,20 @@ def _small_config(model_type: str) -> dict[str, Any]:
 
 def _looks_up(cls: Any, model_type: str, raw: dict[str, Any], field: str) -> bool:
     """Return True if a class looks up the activation that a field names."""
-    try:
-        build(cls, config_of(model_type, {**raw, field: _UNKNOWN}))
-    except Refused as error:
-        return "KeyError" in str(error) and _UNKNOWN in str(error)
-    except Unavailable:
-        return False
+    with suppress(Unavailable):
+        try:
+            build(cls, config_of(model_type, {**raw, field: _UNKNOWN}))
+        except Refused as error:
+            return "KeyError" in str(error) and _UNKNOWN in str(error)
     return False
 
 
 def write_plans() -> None:
-    """Write the parallelism plans, and the classes that are exact under them.
-
-    The plans are written first, because parameters are compared by them.
-    """
+    """Write the parallelism plans, and the classes that are exact under them."""
     classes = [(model_type, name) for model_type, names in in_scope().items() for name in names]
     plans = ranks.plans_of(classes)
     found: dict[tuple[str, str], list[str]] = {}
-    _write(PLANS, ranks.text({}, plans))
+    _write(PLANS, ranks.text({}, plans))  # first, because parameters are compared by them
     for model_type, name in classes:
         spec = shipped_library().load(model_type)
         outcome = ranks.verify_ranks(spec, name)

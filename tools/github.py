@@ -44,9 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     diff.add_argument("--report", required=True, metavar="FILE", help="the Markdown file to write")
     args = parser.parse_args(arguments)
     try:
-        if args.verb == "lint":
-            return lint_files(args.files)
-        return compare_configs(args.base, args.patterns, args.report)
+        is_lint = args.verb == "lint"
+        return lint_files(args.files) if is_lint else compare_configs(args.base, args.patterns, args.report)
     except archspec.ArchspecError as error:
         print(f"::error::{_in_command(str(error))}")
         return 2
@@ -108,12 +107,8 @@ def changes(base: str, patterns: list[str]) -> list[Config]:
         message = f"{base} is not a commit in this checkout"
         raise archspec.ArchspecError(message, help="check out with fetch-depth: 0")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        return [
-            Config(one, _side(base, one, folder), _side("HEAD", one, folder))
-            for one in names.split("\0")
-            if one
-        ]
+        folder, files = Path(name), filter(None, names.split("\0"))
+        return [Config(one, _side(base, one, folder), _side("HEAD", one, folder)) for one in files]
 
 
 def _side(commit: str, name: str, folder: Path) -> archspec.Model | str | None:
@@ -130,9 +125,9 @@ def _side(commit: str, name: str, folder: Path) -> archspec.Model | str | None:
     try:
         model = archspec.load(path)
         model.tensors()
+        return model
     except archspec.ArchspecError as error:
         return str(error).replace(str(path), path.name)
-    return model
 
 
 def _git(*arguments: str) -> str | None:
@@ -187,8 +182,7 @@ def _details(one: Config) -> str:
 
 def _fenced(text: str) -> str:
     """Return a text as a Markdown code block: the fence is longer than any in the text."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(4, longest + 1)
+    fence = max(("```", *re.findall("`+", text)), key=len) + "`"
     return f"{fence}text\n{text}\n{fence}"
 
 

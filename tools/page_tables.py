@@ -8,7 +8,7 @@ from typing import Any
 
 from archspec.schemas import schema
 from archspec.tables.axes import axes_of
-from archspec.tables.option import COMMAND, Option
+from archspec.tables.option import Option
 from archspec.tables.options import options_of
 from archspec.tables.quantities import QUANTITIES
 from tools.signatures import parameters
@@ -24,9 +24,7 @@ _SHOWN_ALONE = ("modules", "tied")  # of a count: the page draws them from the t
 def page_tables() -> str:
     """Return the text of generated.ts."""
     groups = next(option.choices for option in options_of("formula") if option.name == "by")
-    axes = [
-        {"name": name, "help": axis.help, "usual": axis.usual} for name, axis in axes_of("memory").items()
-    ]
+    axes = [{"name": name, "help": one.help, "usual": one.usual} for name, one in axes_of("memory").items()]
     quantities = [{"name": name, "title": one.title, "help": one.help} for name, one in QUANTITIES.items()]
     budgets = [
         {"name": option.name, "help": option.help}
@@ -35,52 +33,38 @@ def page_tables() -> str:
     ]
     count = schema("count")
     counts = {name: one for name, one in count["properties"].items() if name not in _SHOWN_ALONE}
-    call = parameters("memory", is_method=True)
-    training = [
-        one for one in options_of("training") if one.where != COMMAND and one.name not in axes_of("training")
-    ]
-    return "\n".join(
-        [
-            _HEAD,
-            f"export interface Counts {_object(counts)}\n",
-            *_form("Call", "CALL", call),
-            *_form("Training", "TRAINING", training),
-            "export interface Axis { name: keyof Call & string; help: string; usual: string }",
-            f"export const AXES: Axis[] = {_json(axes)};",
-            "export interface Quantity { name: keyof Counts; title: string; help: string }",
-            f"export const QUANTITIES: Quantity[] = {_json(quantities)};",
-            f"export const BUDGETS: {{ name: string; help: string }}[] = {_json(budgets)};",
-            f"export const GROUPS = {_json(groups)} as const;\n",
-        ]
+    rows = "\n".join(
+        f"  /** {one['description']} */\n  {name}: {_type(one)};" for name, one in counts.items()
     )
+    training = [one for one in parameters("training") if one.name not in axes_of("training")]
+    lines = [
+        _HEAD,
+        f"export interface Counts {{\n{rows}\n}}\n",
+        *_form("Call", "CALL", parameters("memory", is_method=True)),
+        *_form("Training", "TRAINING", training),
+        "export interface Axis { name: keyof Call & string; help: string; usual: string }",
+        f"export const AXES: Axis[] = {_json(axes)};",
+        "export interface Quantity { name: keyof Counts; title: string; help: string }",
+        f"export const QUANTITIES: Quantity[] = {_json(quantities)};",
+        f"export const BUDGETS: {{ name: string; help: string }}[] = {_json(budgets)};",
+        f"export const GROUPS = {_json(groups)} as const;\n",
+    ]
+    return "\n".join(lines)
 
 
 def _form(name: str, constant: str, options: list[Option]) -> list[str]:
     """Return a type with a key for each option, and a constant with the defaults."""
-    fields = "; ".join(f"{one.name}: {_typescript(one.type)}" for one in options)
-    defaults = {one.name: one.default for one in options}
-    return [
-        f"export interface {name} {{ {fields} }}",
-        f"export const {constant}: {name} = {_json(defaults)};\n",
-    ]
+    types = {one.name: " | ".join(_TYPES[kind] for kind in one.type.split(" | ")) for one in options}
+    fields = "; ".join(f"{field}: {kind}" for field, kind in types.items())
+    defaults = _json({one.name: one.default for one in options})
+    return [f"export interface {name} {{ {fields} }}", f"export const {constant}: {name} = {defaults};\n"]
 
 
-def _typescript(annotation: str) -> str:
-    return " | ".join(_TYPES[name] for name in annotation.split(" | "))
-
-
-def _object(properties: dict[str, Any]) -> str:
-    fields = "\n".join(
-        f"  /** {one['description']} */\n  {name}: {_of_schema(one)};" for name, one in properties.items()
-    )
-    return f"{{\n{fields}\n}}"
-
-
-def _of_schema(one: dict[str, Any]) -> str:
+def _type(one: dict[str, Any]) -> str:
     """Return the TypeScript type of a value with this schema."""
     types = one["type"] if isinstance(one["type"], list) else [one["type"]]
     known = {"integer": "Whole", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
-    return " | ".join(f"{_of_schema(one['items'])}[]" if name == "array" else known[name] for name in types)
+    return " | ".join(f"{_type(one['items'])}[]" if name == "array" else known[name] for name in types)
 
 
 def _json(value: Any) -> str:

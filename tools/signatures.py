@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 from archspec.tables.axes import axes_of
 from archspec.tables.option import COMMAND, Option
@@ -23,11 +24,9 @@ LOADING = ("model", "architecture", "set", "specs")  # parameters of `archspec.l
 def stale_declarations(root: Path = ROOT) -> dict[Path, str]:
     """Return the new text of each module whose declarations differ from the tables; it is not formatted."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py"))}
-    found = {
-        path: text for path, text in texts.items() if "@check_arguments_of(" in text or "# axes of" in text
-    }
-    new = {path: updated(text) for path, text in found.items()}
-    return {path: text for path, text in new.items() if _code(text) != _code(found[path])}
+    marked = [path for path, text in texts.items() if "@check_arguments_of(" in text or "# axes of" in text]
+    new = {path: updated(texts[path]) for path in marked}
+    return {path: text for path, text in new.items() if _code(text) != _code(texts[path])}
 
 
 def _code(text: str) -> str:
@@ -40,9 +39,8 @@ def updated(text: str) -> str:
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     for function in sorted(functions, key=lambda node: -node.lineno):
         if verb := _verb(function):
-            first = function.body[0].lineno - 1
-            indent = " " * function.col_offset
-            lines[function.lineno - 1 : first] = [f"{indent}{_signature(function, verb)}\n"]
+            declaration = f"{' ' * function.col_offset}{_signature(function, verb)}\n"
+            lines[function.lineno - 1 : function.body[0].lineno - 1] = [declaration]
     attributes = "".join(f'    {name}: int = _count_property("{name}")\n' for name in QUANTITIES)
     return _AXES.sub(_axis_fields, _ATTRIBUTES.sub(attributes, "".join(lines)))
 
@@ -66,21 +64,18 @@ def _signature(function: ast.FunctionDef, verb: str) -> str:
     arguments, is_method = function.args, bool(function.args.args) and function.args.args[0].arg == "self"
     declared = {option.name: option for option in parameters(verb, is_method)}
     declared |= {"config": declared.pop("model")} if "model" in declared else {}
-    for group, defaults in (
-        (arguments.args, arguments.defaults),
-        (arguments.kwonlyargs, arguments.kw_defaults),
-    ):
+    groups: list[Any] = [(arguments.args, arguments.defaults), (arguments.kwonlyargs, arguments.kw_defaults)]
+    for group, defaults in groups:
         offset = len(group) - len(defaults)
         for place, argument in enumerate(group):
             if (option := declared.pop(argument.arg, None)) is not None:
-                argument.annotation = ast.parse(option.type, mode="eval").body
+                argument.annotation = _parsed(option.type)
                 if place >= offset:
-                    defaults[place - offset] = _default(option)
+                    defaults[place - offset] = _parsed(repr(option.default))
+    group, defaults = groups[bool(arguments.kwonlyargs)]
     for option in declared.values():
-        keyword_only = bool(arguments.kwonlyargs)
-        argument = ast.arg(option.name, ast.parse(option.type, mode="eval").body)
-        (arguments.kwonlyargs if keyword_only else arguments.args).append(argument)
-        (arguments.kw_defaults if keyword_only else arguments.defaults).append(_default(option))
+        group.append(ast.arg(option.name, _parsed(option.type)))
+        defaults.append(_parsed(repr(option.default)))
     returns = ast.unparse(function.returns or ast.Constant(None))
     return f"def {function.name}({ast.unparse(arguments)}) -> {returns}:"
 
@@ -91,5 +86,5 @@ def parameters(verb: str, is_method: bool = False) -> list[Option]:
     return [one for one in options_of(verb) if one.where != COMMAND and one.name not in left_out]
 
 
-def _default(option: Option) -> ast.expr:
-    return ast.parse(repr(option.default), mode="eval").body
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body

@@ -101,9 +101,9 @@ class Changes(NamedTuple):
 
 def changes() -> Changes:
     """Return how the classes of the installed transformers differ from those that the specs match."""
-    from archspec import reference
+    from archspec.reference.classes import exported_classes
 
-    here = {key: listing.reads for key, listing in reference.exported_classes().items()}
+    here = {key: listing.reads for key, listing in exported_classes().items()}
     known = {(kind, name) for kind, found in exported_types().items() for name in found.classes}
     both: dict[str, dict[str, None]] = {}
     for (_, name), model_type in here.items():

@@ -2,33 +2,11 @@
 
 from __future__ import annotations
 
-from archspec.reference.classes import (
-    Listing,
-    auto_classes,
-    config_class,
-    config_of,
-    exported_classes,
-    model_class,
-    readonly_names,
-    versions,
-)
+from archspec.reference.classes import auto_classes, config_class, config_of, model_class, versions
 from archspec.reference.construction import Row, build, module_rows, spec_rows, transformers_rows
 from archspec.reference.verdicts import Refused, Unavailable
 
 __all__ = [
-    "Listing",
-    "Refused",
-    "Row",
-    "Unavailable",
-    "auto_classes",
-    "build",
-    "config_class",
-    "config_of",
-    "exported_classes",
-    "model_class",
-    "module_rows",
-    "readonly_names",
-    "spec_rows",
-    "transformers_rows",
-    "versions",
-]
+    "Refused", "Row", "Unavailable", "auto_classes", "build", "config_class", "config_of", "model_class",
+    "module_rows", "spec_rows", "transformers_rows", "versions",
+]  # fmt: skip

@@ -7,7 +7,8 @@ from typing import Any
 
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, Place
-from archspec.reference import Refused, Unavailable, config_class, config_of, readonly_names
+from archspec.reference import Refused, Unavailable, config_class, config_of
+from archspec.reference.classes import readonly_names
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config, Difference
 from archspec.verifying.generate.choices import part_types

@@ -7,15 +7,8 @@ import sys
 
 import pytest
 
-from archspec.reference import (
-    Refused,
-    Unavailable,
-    auto_classes,
-    config_class,
-    config_of,
-    exported_classes,
-    transformers_rows,
-)
+from archspec.reference import Refused, Unavailable, auto_classes, config_class, config_of, transformers_rows
+from archspec.reference.classes import exported_classes
 from archspec.specs.exported import ACTIVATIONS
 from archspec.specs.exported import exported_types as shipped_types
 from tools.from_transformers import activations, types_are_stale

@@ -15,7 +15,7 @@ from archspec.deriving.reading.resolution import BACKBONE_REQUIRE, ConfigModel
 from archspec.deriving.reading.values import MISSING
 from archspec.deriving.writing.parts import home_of, shown
 from archspec.deriving.writing.texts import line, quoted
-from archspec.reference import readonly_names
+from archspec.reference.classes import readonly_names
 
 
 class Fields(NamedTuple):
