@@ -13,7 +13,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -41,20 +42,15 @@ from tools.alterations import Alteration, alterations
 
 NAMED, FOUND, HIDDEN, MISSED = "named", "found, but its line is not named", "of no tensor", "missed"
 _MOST, _HOST_SAMPLES = 8, 10  # other models in which a file is altered, and their random configs
-_AXES = (
-    axes_of(Call(2, 3, 5, 7, 7)),
-    *(training_axes(Step(2, 3, 7, attention=kernel)) for kernel in KERNELS),
-)
+_STEPS = (Step(2, 3, 7, attention=kernel) for kernel in KERNELS)
+_AXES = (axes_of(Call(2, 3, 5, 7, 7)), *map(training_axes, _STEPS))
 
 
 class Result(NamedTuple):
-    """An alteration and the verdict of verification.
-
-    ``of no tensor``: what changed is the shape of a tied tensor, the name of a class, or costs.
-    """
+    """An alteration and the verdict of verification."""
 
     what: str
-    outcome: str
+    outcome: str  # HIDDEN if it changes the shape of a tied tensor, the name of a class, or costs
     place: str
 
 
@@ -88,9 +84,10 @@ class Bench:
                 if not self.differences(spec, architecture, config := json.loads(text))
             ]
         # The first configs of each class, such as the default one, come before the others.
-        counts = Counter[str]()
-        turns = [(counts.update([one[0]]), counts[one[0]])[1] for one in exact]
-        self.configs = [one for _, one in sorted(zip(turns, exact, strict=True), key=lambda pair: pair[0])]
+        by_class = [
+            [one for one in exact if one[0] == name] for name in dict.fromkeys(name for name, _ in exact)
+        ]
+        self.configs = [one for turn in zip_longest(*by_class) for one in turn if one]
         self.settings = {(one.kind, one.name) for one in _settings(spec)}
         self.dump = cache(lambda number: _dump(spec, *self.configs[number]))
 
@@ -101,19 +98,16 @@ class Bench:
             with suppress(Refused, Unavailable):
                 self.answers(architecture, sampler.sample(), self.spec.model_type)
                 sampler.add_valid()
-        for small in sampler.accepted[:1]:
-            for raw in misfit_configs(self.spec, small, layer_lists(self.spec)):
-                with suppress(Refused, Unavailable):
-                    self.answers(architecture, raw, self.spec.model_type)
+        misfits = (misfit_configs(self.spec, one, layer_lists(self.spec)) for one in sampler.accepted[:1])
+        for raw in chain.from_iterable(misfits):
+            with suppress(Refused, Unavailable):
+                self.answers(architecture, raw, self.spec.model_type)
 
     def differences(self, spec: Spec, architecture: str, config: Config) -> list[Any]:
         try:
             return Comparer(spec, architecture).compare(config)[0]
         except Unavailable:
             return []
-
-    def new_settings(self, spec: Spec) -> list[Any]:
-        return [one for one in _settings(spec) if (one.kind, one.name) not in self.settings]
 
     def result(self, alteration: Alteration) -> Result:
         """Return whether an alteration is found, and its line named."""
@@ -128,16 +122,15 @@ class Bench:
             for architecture, config in (("", {}), *self.configs):
                 if architecture in revealed or "" in revealed:  # the first config of each class counts
                     continue
-                found = (
-                    self.differences(spec, architecture, config) if architecture else self.new_settings(spec)
-                )
+                if architecture:
+                    found = self.differences(spec, architecture, config)
+                else:
+                    found = [one for one in _settings(spec) if (one.kind, one.name) not in self.settings]
                 if any(str(place).rpartition(":")[0] in names for one in found for place in one.places):
                     return Result(alteration.what, NAMED, place)
                 revealed |= {architecture} if found else set()
-        if revealed:
-            return Result(alteration.what, FOUND, place)
         hidden = any(self.dump(i) != _dump(spec, *one) for i, one in enumerate(self.configs))
-        return Result(alteration.what, HIDDEN if hidden else MISSED, place)
+        return Result(alteration.what, FOUND if revealed else HIDDEN if hidden else MISSED, place)
 
 
 def _settings(spec: Spec) -> list[Any]:
@@ -191,8 +184,7 @@ def _hosts(name: str) -> list[Spec]:
     specs = [spec for spec in map(shipped_library().load, found) if spec.architectures and not spec.refuse]
 
     def rank(spec: Spec) -> tuple[bool, bool, int]:
-        needed = name in entries[spec.model_type].needs
-        return spec.model_type != name, not needed, len(spec.source.text)
+        return spec.model_type != name, name not in entries[spec.model_type].needs, len(spec.source.text)
 
     return sorted(specs, key=rank)[:_MOST]
 
@@ -214,12 +206,12 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("give names, or --all")
     if unknown := {*args.names} - {*files()}:
         parser.error(f"no spec file is called {', '.join(sorted(unknown))}")
-    outcomes, failures = Counter[str](), 0
-    tasks = [(name, 20, args.seed) for name in args.names or files()]
-    for task, results in run_tasks(_work, tasks, args.jobs or available_cores(), ("torch", "transformers")):
+    outcomes, failures, work = Counter[str](), 0, partial(mutate, seed=args.seed)
+    jobs = args.jobs or available_cores()
+    for name, results in run_tasks(work, args.names or files(), jobs, ("torch", "transformers")):
         if isinstance(results, Failure):
             failures += 1
-            print(f"{task[0]}: {results.message}")
+            print(f"{name}: {results.message}")
             continue
         for one in results:
             outcomes[one.outcome] += 1
@@ -227,10 +219,6 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"{one.place}: {one.outcome}: {one.what}", flush=True)
     print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()))
     return 1 if outcomes[MISSED] or failures else 0
-
-
-def _work(task: tuple[str, int, int]) -> list[Result]:
-    return mutate(*task)
 
 
 if __name__ == "__main__":

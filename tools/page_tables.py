@@ -31,11 +31,8 @@ def page_tables() -> str:
         for option in options_of("solve")
         if option.type == "str | float | None" and option.name != "tokens"
     ]
-    count = schema("count")
-    counts = {name: one for name, one in count["properties"].items() if name not in _SHOWN_ALONE}
-    rows = "\n".join(
-        f"  /** {one['description']} */\n  {name}: {_type(one)};" for name, one in counts.items()
-    )
+    counts = [(name, one) for name, one in schema("count")["properties"].items() if name not in _SHOWN_ALONE]
+    rows = "\n".join(f"  /** {one['description']} */\n  {name}: {_type(one)};" for name, one in counts)
     training = [one for one in parameters("training") if one.name not in axes_of("training")]
     lines = [
         _HEAD,

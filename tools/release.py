@@ -47,12 +47,9 @@ def outputs() -> dict[Path, str]:
 def main(arguments: list[str]) -> int:
     """Write the generated files; with --check, write nothing and return 1 if a file is stale."""
     check = "--check" in arguments
-    stale = {
-        path: text
-        for path, text in outputs().items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
-    }
-    declarations = stale_declarations()
+    new, declarations = outputs(), stale_declarations()
+    current = {path: path.read_text(encoding="utf-8") for path in new if path.is_file()}
+    stale = {path: text for path, text in new.items() if current.get(path) != text}
     for path, text in {**stale, **declarations}.items():
         if not check:
             path.write_text(text, encoding="utf-8")

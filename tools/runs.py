@@ -53,13 +53,12 @@ def _inputs(model: Any) -> dict[str, Any]:
     import torch
 
     name, config = model.main_input_name, model.config
-    if name == "pixel_values":
-        size = getattr(config, "image_size", 224)
-        sizes = size if isinstance(size, list | tuple) else (size, size)
-        return {name: torch.zeros(1, getattr(config, "num_channels", 3), *sizes, dtype=torch.bfloat16)}
-    if name == "input_values":
-        return {name: torch.zeros(1, 16000, dtype=torch.bfloat16)}
-    raise ValueError(f"no inputs are known for {name}")
+    size = getattr(config, "image_size", 224)
+    sizes = size if isinstance(size, list | tuple) else (size, size)
+    shapes = {"pixel_values": (getattr(config, "num_channels", 3), *sizes), "input_values": (16_000,)}
+    if name not in shapes:
+        raise ValueError(f"no inputs are known for {name}")
+    return {name: torch.zeros(1, *shapes[name], dtype=torch.bfloat16)}
 
 
 def disagreements(model_type: str, samples: int, seed: int) -> Iterator[str]:
@@ -84,9 +83,8 @@ def disagreements(model_type: str, samples: int, seed: int) -> Iterator[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        "python -m tools.runs", description="Compare `runnable:` with forward passes."
-    )
+    about = "Compare `runnable:` with forward passes."
+    parser = argparse.ArgumentParser("python -m tools.runs", description=about)
     parser.add_argument("names", nargs="*", metavar="MODEL_TYPE", help="the model types (all)")
     parser.add_argument("--samples", type=int, default=40, metavar="N", help="configs of each (40)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the configs (0)")

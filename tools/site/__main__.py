@@ -28,9 +28,8 @@ _APP = re.compile(r'.*"app/index.html".*\n')
 def stage(folder: Path, browser: Path = BROWSER) -> None:
     """Copy docs/, pages of the root and the page in the browser into one directory, with the settings."""
     docs = folder / "docs"
-    shutil.copytree(
-        ROOT / "docs", docs, ignore=shutil.ignore_patterns("__pycache__", "*.py[co]", "make_*.py")
-    )
+    left_out = shutil.ignore_patterns("__pycache__", "*.py[co]", "make_*.py")
+    shutil.copytree(ROOT / "docs", docs, ignore=left_out)
     settings = SETTINGS.read_text(encoding="utf-8")
     if browser.is_dir():
         shutil.copytree(browser, docs / "app")
@@ -79,15 +78,15 @@ def for_site(text: str) -> str:
 def write_architectures(folder: Path) -> None:
     """Write a page for each model type, and the one that lists them."""
     folder.mkdir()
-    supported, found = archspec.catalog().model_types, checkpoints()
-    names = sorted(supported)
+    supported, found = dict(sorted(archspec.catalog().model_types.items())), checkpoints()
     written = partial(page, browser=BROWSER.is_dir())
     with ProcessPoolExecutor() as pool:
-        classes, rows = [supported[name] for name in names], [found.get(name, []) for name in names]
-        for name, text in zip(names, pool.map(written, names, classes, rows), strict=True):
+        texts = pool.map(written, supported, supported.values(), [found.get(name, []) for name in supported])
+        for name, text in zip(supported, texts, strict=True):
             (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    head = f"# Architectures\n\n{len(names)} model types.\n\n| model type | classes |\n| --- | --- |"
-    lines = [f"| [{name}]({name}.md) | {' '.join(f'`{one}`' for one in supported[name])} |" for name in names]
+    head = f"# Architectures\n\n{len(supported)} model types.\n\n| model type | classes |\n| --- | --- |"
+    classes = {name: " ".join(f"`{one}`" for one in classes) for name, classes in supported.items()}
+    lines = [f"| [{name}]({name}.md) | {text} |" for name, text in classes.items()]
     (folder / "index.md").write_text("\n".join([head, *lines, ""]), encoding="utf-8")
 
 

@@ -47,8 +47,8 @@ def main_head(architectures: Sequence[str]) -> str | None:
     'BertForMaskedLM'
     """
     heads = architectures[1:]
-    named = (name for suffix in _HEADS for name in heads if name.endswith(suffix))
-    return next(named, heads[0] if heads else None)
+    named = [name for suffix in _HEADS for name in heads if name.endswith(suffix)]
+    return next(iter((*named, *heads)), None)
 
 
 def page(
@@ -69,8 +69,8 @@ def page(
     if code:
         lines += ["Code: " + ", ".join(f"[{path}]({_SOURCES}{path})" for path in code), ""]
     if architectures:
-        classes = [_in_browser(name) if browser else f"`{name}`" for name in architectures]
-        lines += [f"Classes{', to open in the browser' * browser}: {', '.join(classes)}", ""]
+        classes = ", ".join(_in_browser(name) if browser else f"`{name}`" for name in architectures)
+        lines += [f"Classes{', to open in the browser' * browser}: {classes}", ""]
         lines += ["## Parameters", "", "At the default config, and in its fields:", ""]
         names = [name for name in (architectures[0], main_head(architectures)) if name]
         for name in names:
@@ -78,9 +78,8 @@ def page(
     else:
         lines += ["None of its classes is supported alone: it is a part of other models, or refused.", ""]
     if checkpoints:
-        rows = [" | ".join(row) for row in checkpoints]
         lines += ["## Checkpoints", "", "| checkpoint | class | parameters |", "| --- | --- | ---: |"]
-        lines += [*(f"| {row} |" for row in rows), ""]
+        lines += [*(f"| {' | '.join(row)} |" for row in checkpoints), ""]
     lines += ["## Spec", "", f"`{spec.source.name}`", "", "```yaml", spec.source.text.rstrip(), "```", ""]
     return "\n".join(lines)
 
@@ -112,10 +111,9 @@ def _closed_form(model_type: str, architecture: str, parts: bool) -> list[str]:
         formula = model.formula
     except ArchspecError as error:
         return [*lines, f"No closed form: {_escape(error.problems[0].message)}.", ""]
-    if len(mathml := formula.mathml()) > _LONGEST:
-        lines += [f"The closed form is too long for a page: `archspec formula {architecture}` prints it."]
-    else:
-        lines += [f'<div class="formula">{mathml}</div>']
+    too_long = f"The closed form is too long for a page: `archspec formula {architecture}` prints it."
+    mathml = formula.mathml()
+    lines += [too_long if len(mathml) > _LONGEST else f'<div class="formula">{mathml}</div>']
     lines += ["", _legend(formula), ""]
     if formula.assumptions:
         lines += ["It holds if " + "; ".join(f"`{one}`" for one in formula.assumptions) + ".", ""]
