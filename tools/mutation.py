@@ -29,7 +29,7 @@ from archspec.specs.index import dependents
 from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder, Node
-from archspec.verifying import reference_class
+from archspec.verifying import comparison
 from archspec.verifying.blame import Config
 from archspec.verifying.comparison import Comparer
 from archspec.verifying.defaults import setting_differences
@@ -74,7 +74,7 @@ class Bench:
 
     def __init__(self, spec: Spec, samples: int, seed: int) -> None:
         self.spec, self.answers = spec, Answers()
-        with patch.object(reference_class, "transformers_rows", self.answers):
+        with patch.object(comparison, "transformers_rows", self.answers):
             for architecture in spec.architectures:
                 verify_spec(spec, architecture, samples, seed)
                 self.draw(architecture, samples, seed)
@@ -118,7 +118,7 @@ class Bench:
         except ArchspecError as error:
             return Result(alteration.what, NAMED, f"{place}: {error}")  # lint finds it
         revealed: set[str] = set()
-        with patch.object(reference_class, "transformers_rows", self.answers):
+        with patch.object(comparison, "transformers_rows", self.answers):
             for architecture, config in (("", {}), *self.configs):
                 if architecture in revealed or "" in revealed:  # the first config of each class counts
                     continue

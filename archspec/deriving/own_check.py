@@ -21,7 +21,7 @@ from archspec.reference import Refused, Row, build, module_rows
 from archspec.specs.records import Spec
 from archspec.specs.references import collect
 from archspec.verifying.blame import Config, Difference
-from archspec.verifying.reference_class import ReferenceClass
+from archspec.verifying.comparison import ReferenceClass
 from archspec.verifying.undeclared import Other
 from archspec.verifying.verifier import Outcome, Verifier
 

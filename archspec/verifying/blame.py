@@ -78,9 +78,8 @@ def refusing_places(
     if not found:  # a value of another type: `config: is_decoder: null is not …`
         parts = [part for problem in error.problems for part in problem.message.split(": ")]
         found = [*(spec.fields[name].place for name in parts if name in spec.fields), start]
-    return found + [
-        place for place in _evaluated_places(spec, architecture, raw, found) if place not in found
-    ]
+    more = _evaluated_places(spec, architecture, raw, found)
+    return found + [place for place in more if place not in found]
 
 
 def _evaluated_places(spec: Spec, architecture: str, raw: Config, refused: list[Place]) -> list[Place]:
@@ -90,9 +89,10 @@ def _evaluated_places(spec: Spec, architecture: str, raw: Config, refused: list[
         scope = Scope(spec, raw)
         scope.validate()
     except ArchspecError:
+        lines = {(place.source.name, place.line) for place in refused}
         defaults = (field.default for field in spec.fields.values() if field.default is not None)
         own = (*spec.fixed.values(), *spec.require, *defaults)
-        wrong = [one for one in own if any(_is_within(place, one) for place in refused)]
+        wrong = [one for one in own if not lines.isdisjoint(_lines_of(one))]
         return [place for one in wrong for place in (one.place, *read_places(one, None, scope)[::-1])]
     builder = _Tracer(scope)
     with suppress(ArchspecError):
@@ -100,10 +100,8 @@ def _evaluated_places(spec: Spec, architecture: str, raw: Config, refused: list[
     return builder.trail[::-1]
 
 
-def _is_within(place: Place, expression: Expression) -> bool:
-    first = expression.place.line
-    last = first + expression.text.count("\n")
-    return place.source.name == expression.place.source.name and first <= place.line <= last
+def _lines_of(one: Expression) -> set[tuple[str, int]]:
+    return {(one.place.source.name, one.place.line + more) for more in range(one.text.count("\n") + 1)}
 
 
 class _Tracer(Builder):
@@ -144,13 +142,12 @@ def _accepting_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) ->
     The lines of the classes come first, then the conditions of the spec and its parts, and the lines that
     these read.
     """
-    scope = tree.scope if tree is not None else None
     found = class_places(spec, tree, owners)
+    scope = tree.scope if tree is not None else None
     for one in (spec, *(_part_specs(scope) if scope is not None else ())):
         found += [Place(one.source, 1, 1), *(condition.place for condition in one.require)]
-    if scope is not None:
-        found += [place for condition in spec.require for place in read_places(condition, None, scope)]
-    return found
+    conditions = spec.require if scope is not None else ()
+    return found + [place for one in conditions for place in read_places(one, None, scope)]
 
 
 def _part_specs(scope: Scope) -> Iterator[Spec]:

@@ -15,7 +15,7 @@ from archspec.specs.index import dependents
 from archspec.specs.library import LIST_HELP, shipped_library
 from archspec.verifying.blame import Difference
 from archspec.verifying.pool import Failure, run_tasks
-from archspec.verifying.verifier import Outcome, verify
+from archspec.verifying.verifier import Outcome, verify_spec
 
 _PRELOAD = ("torch", "archspec.verifying.verifier")
 Chosen = dict[str, tuple[str, ...]]  # model type -> architectures
@@ -53,10 +53,8 @@ def run(
 
     with optional_import():
         installed = versions()
-    start = time.monotonic()
-    tasks = [
-        (model_type, name, samples, seed) for model_type in sorted(chosen) for name in chosen[model_type]
-    ]
+    start, names = time.monotonic(), sorted(chosen.items())
+    tasks = [(model_type, name, samples, seed) for model_type, found in names for name in found]
     results: dict[tuple[str, str, int, int], Result] = {}
     for task, result in run_tasks(_verify_task, tasks, jobs, _PRELOAD):
         if isinstance(result, Failure):
@@ -71,7 +69,7 @@ def _verify_task(task: tuple[str, str, int, int]) -> Result:
     model_type, name, samples, seed = task
     start = time.process_time()
     try:
-        outcome = verify(model_type, name, samples, seed)
+        outcome = verify_spec(shipped_library().load(model_type), name, samples, seed)
     except SpecError as error:
         places = tuple(str(problem.place) for problem in error.problems if problem.place)
         difference = Difference(name, {}, "spec", "", "", str(error), places)
@@ -110,20 +108,16 @@ def named_architectures(names: Iterable[str]) -> Chosen:
         pairs = [(name, architecture) for architecture in known.get(name, ())]
         pairs = pairs or [(model_type, name) for model_type in index.get(name, ())]
         if not pairs:
-            raise _unsupported_error(name, [*index, *known])
+            message, help_ = f"{name} is only a part of other models: verify one of those", LIST_HELP
+            if name not in shipped_library().model_types():
+                message = f"there is no spec for {name!r}"
+                help_ = did_you_mean(name, [*index, *known]) or LIST_HELP
+            elif refusal := shipped_library().load(name).refuse:
+                message = f"{name} is not supported: {refusal}"
+            raise UnknownArchitectureError(message, help=help_)
         for model_type, architecture in pairs:
             chosen.setdefault(model_type, {})[architecture] = None
     return {model_type: tuple(architectures) for model_type, architectures in chosen.items()}
-
-
-def _unsupported_error(name: str, known: list[str]) -> UnknownArchitectureError:
-    if name not in shipped_library().model_types():
-        help_ = did_you_mean(name, known) or LIST_HELP
-        return UnknownArchitectureError(f"there is no spec for {name!r}", help=help_)
-    if refusal := shipped_library().load(name).refuse:
-        return UnknownArchitectureError(f"{name} is not supported: {refusal}", help=LIST_HELP)
-    message = f"{name} is only a part of other models: verify one of those"
-    return UnknownArchitectureError(message, help=LIST_HELP)
 
 
 def changed_architectures(since: str = "HEAD") -> Chosen:
@@ -140,10 +134,9 @@ def changed_architectures(since: str = "HEAD") -> Chosen:
 
 def _git(since: str, *command: str) -> list[str]:
     """Return the lines that git prints in the directory of the specs."""
+    folder = shipped_library().folder
     try:
-        done = subprocess.run(
-            ["git", *command], cwd=shipped_library().folder, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         detail = str(getattr(error, "stderr", "") or error).strip()
         message = f"git cannot list the changes since {since}: {detail}"

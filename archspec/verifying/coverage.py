@@ -13,20 +13,17 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
+from archspec.reference.classes import NO_AUTO
 from archspec.specs.exported import Class, exported_types
 from archspec.specs.index import whole_digests
 from archspec.specs.library import shipped_library
 from archspec.verifying import campaign
 
 HOW = "archspec verify --coverage"
-NO_AUTO = "no auto class"
-STATUSES = {
-    "exact": "exact",
-    "wrong": "wrong",
-    "unsupported": "unsupported",
-    "unavailable": "not instantiable here",
-}
+STATUSES = ("exact", "wrong", "unsupported", "unavailable")
+_HEADS = "exact | wrong | unsupported | not instantiable here"
 Key = tuple[str, str]  # a model type and a class
+Done = Callable[[campaign.Result], None]
 
 
 class Pair(NamedTuple):
@@ -72,8 +69,8 @@ def digests() -> dict[Key, str]:
     """Return the digest of the spec files of each supported pair."""
     library = shipped_library()
     current, known = whole_digests(library.entries(), library.files()), library.index()
-    lines = exported_classes().items()
-    return {key: current[line.reads] for key, line in lines if line.reads in known.get(key[1], ())}
+    reads = {key: line.reads for key, line in exported_classes().items()}
+    return {key: current[name] for key, name in reads.items() if name in known.get(key[1], ())}
 
 
 def stale_lines() -> list[str]:
@@ -86,9 +83,8 @@ def stale_lines() -> list[str]:
         return [f"docs/coverage.json is of transformers {head.get('transformers')}, not {here}: run {HOW}"]
     found = [f"{'/'.join(key)} is not in docs/coverage.json" for key in now if key not in pairs]
     found += [f"{'/'.join(key)} is not in transformers any more" for key in pairs if key not in now]
-    for key, pair in pairs.items():
-        if pair.digest != wanted.get(key, "") and key in now:
-            found.append(f"{'/'.join(key)} was recorded with another spec")
+    changed = (key for key, pair in pairs.items() if pair.digest != wanted.get(key, "") and key in now)
+    found += [f"{'/'.join(key)} was recorded with another spec" for key in changed]
     if not found:
         with open(paths()[1], encoding="utf-8") as file:
             if file.read() != page(head, list(pairs.values())):
@@ -96,13 +92,7 @@ def stale_lines() -> list[str]:
     return [*found[:20], f"{len(found)} stale: run {HOW}"] if found else []
 
 
-def update(
-    samples: int,
-    seed: int,
-    jobs: int,
-    done: Callable[[campaign.Result], None] | None = None,
-    everything: bool = False,
-) -> int:
+def update(samples: int, seed: int, jobs: int, done: Done | None = None, everything: bool = False) -> int:
     """Verify stale pairs, or everything, and write both files; return the number of wrong pairs."""
     from archspec.reference import versions
 
@@ -110,11 +100,8 @@ def update(
     conditions = {**versions(), "samples": samples, "seed": seed}
     if everything or any(head.get(name) != value for name, value in conditions.items()):
         before = {}
-    fresh = {
-        key: pair
-        for key, pair in before.items()
-        if pair.digest == wanted.get(key, "") and pair.status != "wrong"
-    }
+    exact = {key: pair for key, pair in before.items() if pair.status != "wrong"}
+    fresh = {key: pair for key, pair in exact.items() if pair.digest == wanted.get(key, "")}
     chosen: dict[str, dict[str, None]] = {}
     for key in [key for key in now if key in wanted and key not in fresh]:
         chosen.setdefault(now[key].reads, {})[key[1]] = None
@@ -164,28 +151,27 @@ list it. A class under *{no_auto}* has the model type of its config. *Exact*: th
 (names, shapes, tied weights, frozen flags) for the default config and {samples} random ones (seed {seed},
 torch {torch} on its meta device). Written by `{how}`.
 
-| auto class | all | {statuses} |
+| auto class | all | {heads} |
 | --- | ---: | ---: | ---: | ---: | ---: |
 """
 _TYPES = """
 ## Every model type
 
-| model type | {statuses} |
+| model type | {heads} |
 | --- | --- | --- | --- | --- |
 """
 
 
 def page(head: dict[str, Any], pairs: list[Pair]) -> str:
     """Return the text of docs/coverage.md."""
-    statuses = " | ".join(STATUSES.values())
-    text = _PAGE.format(**head, no_auto=NO_AUTO, how=HOW, statuses=statuses)
+    text = _PAGE.format(**head, no_auto=NO_AUTO, how=HOW, heads=_HEADS)
     for auto in sorted({auto for pair in pairs for auto in pair.auto}):
         text += _totals(f"`{auto}`", [pair for pair in pairs if auto in pair.auto])
     order = ["unavailable", "unsupported", "exact", "wrong"]  # one wrong pair makes a class wrong
     classes = {pair.architecture: pair for pair in sorted(pairs, key=lambda one: order.index(one.status))}
     text += _totals("**all pairs, each once**", pairs)
     text += _totals("**all classes, each once**", classes.values())
-    text += _TYPES.format(statuses=statuses)
+    text += _TYPES.format(heads=_HEADS)
     for model_type in sorted({pair.model_type for pair in pairs}):
         own = [pair for pair in pairs if pair.model_type == model_type]
         cells = (" ".join(pair.architecture for pair in own if pair.status == status) for status in STATUSES)

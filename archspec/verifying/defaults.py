@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 from archspec.configs.scope import Scope, SubConfig
@@ -24,20 +25,15 @@ def setting_differences(spec: Spec) -> list[Difference]:
     """
     raw = {"model_type": spec.model_type}
     scope = Scope(spec, raw)
-    found = _defaults(scope, config_of(spec.model_type, raw), "")
-    return [
-        *found,
-        *_null_parts(scope),
-        *_zero_differences(scope),
-        *_alias_differences(spec),
-        *_readonly_differences(spec),
-    ]
+    found = list(_defaults(scope, config_of(spec.model_type, raw), ""))  # evaluates the defaults
+    found += [*_null_parts(scope), *_zero_differences(scope)]
+    return [*found, *_alias_differences(spec), *_readonly_differences(spec)]
 
 
 def config_differences(spec: Spec, raw: Config) -> list[Difference]:
     """Return the fields of a raw config that transformers' config object reads differently from the spec.
 
-    Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
+    Errors: those of :func:`setting_differences`.
     """
     raw = {"model_type": spec.model_type, **raw}
     return list(_defaults(Scope(spec, raw), config_of(spec.model_type, raw), ""))
@@ -46,7 +42,7 @@ def config_differences(spec: Spec, raw: Config) -> list[Difference]:
 def read_by_transformers(spec: Spec, raw: Config) -> str:
     """Return the values that transformers' config object of a raw config has for a spec's fields, as text.
 
-    Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
+    Errors: those of :func:`setting_differences`.
     """
     config = config_of(spec.model_type, raw)
     values = {name: _read(config, name) for name in (*spec.fields, *spec.fixed)}
@@ -61,27 +57,25 @@ def _difference(kind: str, name: str, expected: str, found: str, places: list[Pl
 def _defaults(scope: Scope, config: Any, path: str) -> Iterator[Difference]:
     spec = scope.spec
     for name in [*spec.fields, *spec.fixed]:
-        theirs = _read(config, name)
+        theirs, own = _read(config, name), path + name
         field = spec.fields.get(name)
         places = _places(scope, name)
         try:
             ours = scope.get(name)
         except ArchspecError as error:
             if theirs is not _ABSENT and field is not None and field.default is not None:
-                refusing = [problem.place for problem in error.problems if problem.place]
-                yield _difference(
-                    "default", path + name, _value_text(theirs), str(error), [*refusing, *places]
-                )
+                places = [*(problem.place for problem in error.problems if problem.place), *places]
+                yield _difference("default", own, _value_text(theirs), str(error), places)
             continue
         computed = name in spec.fixed or bool(field and field.computed)
         if field is not None and field.of_layers is not None:
             ours, theirs = _by_layer(field.of_layers, ours, theirs, scope)
         if isinstance(ours, SubConfig) and (theirs is None or theirs is _ABSENT):
-            yield _difference("default", path + name, "null", f"a config of {ours.model_type}", places)
+            yield _difference("default", own, "null", f"a config of {ours.model_type}", places)
         elif isinstance(ours, SubConfig):
-            yield from _sub_config(ours, theirs, path + name, places)
+            yield from _sub_config(ours, theirs, own, places)
         elif theirs is not _ABSENT and not _is_equal(ours, theirs, computed):
-            yield _difference("default", path + name, _value_text(theirs), _value_text(ours), places)
+            yield _difference("default", own, _value_text(theirs), _value_text(ours), places)
 
 
 def _by_layer(names: tuple[str, ...], ours: Any, theirs: Any, scope: Scope) -> tuple[Any, Any]:
@@ -115,8 +109,9 @@ def _zero_differences(scope: Scope) -> Iterator[Difference]:
         except (ArchspecError, Refused, Unavailable):
             continue
         if type(theirs) is int and theirs not in (0, ours):
-            places = _places(scope, name)
-            yield _difference("default", f"{name} for 0", _value_text(theirs), _value_text(ours), places)
+            yield _difference(
+                "default", f"{name} for 0", str(theirs), _value_text(ours), _places(scope, name)
+            )
 
 
 def _read(config: Any, name: str) -> Any:
@@ -129,13 +124,9 @@ def _read(config: Any, name: str) -> Any:
 def _places(scope: Scope, name: str) -> list[Place]:
     """Return the line of a field, then those that its default is computed from."""
     fixed = scope.spec.fixed.get(name)
-    if fixed is not None:
-        return [fixed.place, *read_places(fixed, None, scope)[::-1]]
-    field = scope.spec.fields[name]
-    return [
-        field.place,
-        *(read_places(field.default, None, scope)[::-1] if field.default is not None else ()),
-    ]
+    holder = fixed or scope.spec.fields[name]
+    value = fixed or scope.spec.fields[name].default
+    return [holder.place, *(read_places(value, None, scope)[::-1] if value is not None else ())]
 
 
 def _sub_config(ours: SubConfig, theirs: Any, path: str, places: list[Place]) -> Iterator[Difference]:
@@ -156,9 +147,7 @@ def _is_equal(ours: Any, theirs: Any, computed: bool) -> bool:
     if theirs is None and computed:
         return True  # computed by the model, not by the config class
     if isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
-        return len(ours) == len(theirs) and all(
-            _is_equal(a, b, False) for a, b in zip(ours, theirs, strict=True)
-        )
+        return len(ours) == len(theirs) and all(map(_is_equal, ours, theirs, repeat(False)))
     return isinstance(ours, bool) == isinstance(theirs, bool) and bool(ours == theirs)
 
 

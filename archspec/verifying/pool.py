@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from typing import Any, NamedTuple
 
+Work = Callable[[Any], Any]
+
 
 class Failure(NamedTuple):
     """The reason that a task failed: its process died, took too long, or raised an error."""
@@ -22,11 +24,7 @@ def available_cores() -> int:
 
 
 def run_tasks(
-    work: Callable[[Any], Any],
-    tasks: Sequence[Any],
-    jobs: int,
-    preload: Sequence[str] = (),
-    timeout: float = 300.0,
+    work: Work, tasks: Sequence[Any], jobs: int, preload: Sequence[str] = (), timeout: float = 300.0
 ) -> Iterator[tuple[Any, Any]]:
     """Yield each task with its result, or its :class:`Failure`, as it is done.
 
@@ -62,7 +60,7 @@ def _prepare() -> None:
     gc.set_threshold(10_000)
 
 
-def _run_guarded(work: Callable[[Any], Any], task: Any) -> Any:
+def _run_guarded(work: Work, task: Any) -> Any:
     try:
         return work(task)
     except Exception as error:  # one task that fails must not end the others

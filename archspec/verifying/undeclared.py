@@ -12,7 +12,6 @@ import dataclasses
 import inspect
 import re
 import sys
-import typing
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -27,16 +26,10 @@ from archspec.specs.references import collect
 from archspec.verifying.blame import Config
 
 # Read everywhere (labels), or about files and outputs.
-_KNOWN = {
-    *("architectures", "transformers_version", "dtype", "id2label", "label2id", "num_labels"),
-    *("per_layer_config", "model_type"),
-}
+_KNOWN = {"architectures", "transformers_version", "dtype", "id2label", "label2id", "num_labels"}
+_KNOWN |= {"per_layer_config", "model_type"}
 # Not fields of every class, but read from any config that has them.
-_ANYWHERE: dict[str, list[Any]] = {
-    "tie_word_embeddings": [True, False],
-    "is_decoder": [True],
-    "add_cross_attention": [True],
-}
+_ANYWHERE = {"tie_word_embeddings": [True, False], "is_decoder": [True], "add_cross_attention": [True]}
 _ACTIVATIONS = ["relu", "gelu_new", "silu", "tanh"]  # without parameters: every spec refuses the others
 _ACTIVATION_FIELDS = ("act", "activation", "act_fn", "activation_function")
 
@@ -48,10 +41,10 @@ class Other(NamedTuple):
     value: Any
 
 
-_FOUND: dict[tuple[SpecLibrary, Source, frozenset[str]], tuple[Other, ...]] = {}
+_FOUND: dict[tuple[SpecLibrary, Source, frozenset[str]], list[Other]] = {}
 
 
-def other_values(spec: Spec) -> tuple[Other, ...]:
+def other_values(spec: Spec) -> list[Other]:
     """Return other values for every field that a spec and its sub-configs do not mention."""
     key = (spec.library, spec.source, frozenset((*spec.fields, *spec.fixed)))
     if key not in _FOUND:
@@ -61,10 +54,10 @@ def other_values(spec: Spec) -> tuple[Other, ...]:
         for field in spec.fields:
             with suppress(ArchspecError, Unavailable):
                 sub = scope.get(field)
-                inner = other_values(spec.library.load(sub.model_type)) if isinstance(sub, SubConfig) else ()
+                inner = other_values(spec.library.load(sub.model_type)) if isinstance(sub, SubConfig) else []
                 found += [Other((field, *one.path), one.value) for one in inner if len(one.path) == 1]
-        _FOUND[key] = tuple(found)
-    return _FOUND[key]
+        _FOUND[key] = found
+    return [*_FOUND[key]]
 
 
 def apply_values(raw: Config, chosen: list[Other]) -> Config:
@@ -80,11 +73,10 @@ def apply_values(raw: Config, chosen: list[Other]) -> Config:
 
 
 def _is_accepted(model_type: str, other: Other) -> bool:
-    try:
-        config_of(model_type, apply_values({"model_type": model_type}, [other]))
-    except (Refused, Unavailable):
-        return False
-    return True
+    with suppress(Refused, Unavailable):
+        config_of(model_type, apply_values({}, [other]))
+        return True
+    return False
 
 
 def _candidates(spec: Spec) -> list[tuple[str, list[Any]]]:
@@ -93,9 +85,8 @@ def _candidates(spec: Spec) -> list[tuple[str, list[Any]]]:
     mentioned = known - (spec.fields.keys() - counted)
     texts = code_texts(spec)
     fields = {field.name: field for field in dataclasses.fields(config_class(spec.model_type))}
-    found = [
-        (name, _values(one, texts.get(name, []))) for name, one in fields.items() if name not in mentioned
-    ]
+    more = (name for name in fields if name not in mentioned)
+    found = [(name, _values(fields[name], texts.get(name, []))) for name in more]
     found += [(name, values) for name, values in _ANYWHERE.items() if name not in {*mentioned, *fields}]
     scope = Scope(spec, {})
     for name in [name for name in spec.fixed if name not in {*fields, *_ANYWHERE}]:
@@ -106,9 +97,8 @@ def _candidates(spec: Spec) -> list[tuple[str, list[Any]]]:
 
 def _values(field: dataclasses.Field[Any], texts: list[str]) -> list[Any]:
     """Return values other than a field's default, by its type and by what the code compares it with."""
-    default = None if field.default is dataclasses.MISSING else field.default
-    if field.default_factory is not dataclasses.MISSING:
-        default = field.default_factory()
+    made = None if field.default_factory is dataclasses.MISSING else field.default_factory()
+    default = made if field.default is dataclasses.MISSING else field.default
     kind = str(field.type)
     words = set(re.findall(r"\w+", kind))
     values = _alternative_values(default)
@@ -118,7 +108,9 @@ def _values(field: dataclasses.Field[Any], texts: list[str]) -> list[Any]:
         values += [0.5] if "float" in words else []
     elif "None" in kind:
         values.append(None)
-    named = [*texts, *_literals(field.type)] if "str" in words or "Literal" in kind else []
+    literals = re.search(r"Literal\[([^\]]*)\]", kind)
+    named = re.findall(r"[\"']([^\"']*)[\"']", literals[1]) if literals else []
+    named = [*texts, *named] if "str" in words or literals else []
     named += _ACTIVATIONS if field.name.endswith(_ACTIVATION_FIELDS) else []
     values += [text for text in named if text != default]
     return list({(type(value), repr(value)): value for value in values}.values())
@@ -135,16 +127,6 @@ def _alternative_values(default: Any) -> list[Any]:
     elif isinstance(default, list | tuple) and default:
         found = [list(default[:-1]), [*default, default[-1]]]
     return [value for value in found if value != default]
-
-
-def _literals(kind: Any) -> list[str]:
-    if isinstance(kind, str):
-        inside = re.search(r"Literal\[([^\]]*)\]", kind)
-        return re.findall(r"[\"']([^\"']*)[\"']", inside.group(1)) if inside else []
-    arguments = typing.get_args(kind)
-    if typing.get_origin(kind) is typing.Literal:
-        return [value for value in arguments if isinstance(value, str)]
-    return [text for argument in arguments if not isinstance(argument, str) for text in _literals(argument)]
 
 
 def layer_lists(spec: Spec) -> list[str]:
@@ -176,6 +158,6 @@ def code_texts(spec: Spec) -> Mapping[str, list[str]]:
 @cache
 def _module_texts(module: str, fields: frozenset[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    if module in sys.modules and module.startswith("transformers.models."):
+    if module.startswith("transformers.models."):
         collect(ast.parse(inspect.getsource(sys.modules[module])), fields, found)
     return found

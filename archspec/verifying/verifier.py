@@ -1,8 +1,8 @@
 """Validation of one architecture against the reference model: tensor by tensor, at many configs.
 
-In addition to the tensors, :func:`verify` compares which configs are refused, gives other values to fields
-that the spec does not mention, and, with the first class of a model type, compares the spec's defaults and
-names with those of transformers' config class.
+In addition to the tensors, :func:`verify_spec` compares which configs are refused, gives other values to
+fields that the spec does not mention, and, with the first class of a model type, compares the spec's defaults
+and names with those of transformers' config class.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Place
 from archspec.reference import Refused, Unavailable
-from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config, Difference, blamed_places
-from archspec.verifying.comparison import Comparer, Count, count, shrink_config, tree_of
+from archspec.verifying.comparison import Comparer, Count, ReferenceClass, count, shrink_config, tree_of
 from archspec.verifying.generate.choices import misfit_configs
 from archspec.verifying.generate.sampling import Sampler, valid_configs
 from archspec.verifying.generate.search import Search
-from archspec.verifying.reference_class import ReferenceClass
 from archspec.verifying.undeclared import Other, apply_values
 
 AIM_FROM = 10  # samples from which on each branch and condition of the spec gets configs, too
@@ -51,13 +51,8 @@ class Outcome(NamedTuple):
         return "wrong" if self.differences else "unavailable" if self.unavailable else "exact"
 
 
-def verify(model_type: str, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:
-    """Compare an architecture at its default config and at ``samples`` random valid configs."""
-    return verify_spec(shipped_library().load(model_type), architecture, samples, seed)
-
-
 def verify_spec(spec: Spec, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:
-    """Compare an architecture of a spec that need not be in the library."""
+    """Compare an architecture at its default config and at ``samples`` random valid configs."""
     return Verifier(spec, architecture, samples, seed).run()
 
 
@@ -91,9 +86,7 @@ class Verifier:
             self._attempt(self.compare, raw)
             self.sampler.accepted.append(raw)
         wanted = self.samples + (not unavailable)
-        tries = TRIES * self.samples
-        if self.samples and not unavailable:
-            tries = max(tries, MIN_TRIES)
+        tries = max(TRIES * self.samples, MIN_TRIES if self.samples and not unavailable else 0)
         for _ in range(tries):
             if len(self.valid) >= wanted or len(self.differences) >= MAX_DIFFERENCES:
                 break
@@ -106,15 +99,9 @@ class Verifier:
             expected, found = f"{wanted} valid configs", f"{compared} of {tries} drawn"
             place = Place(self.spec.source, 1, 1)
             self.differences.append(self.comparer.difference({}, "few", "", expected, found, [place]))
-        return Outcome(
-            self.architecture,
-            self.spec.model_type,
-            compared,
-            self.refused,
-            tuple(self.differences),
-            tuple(self.refusals.most_common()),
-            "" if compared else unavailable,
-        )
+        differences, refusals = tuple(self.differences), tuple(self.refusals.most_common())
+        reason, names = "" if compared else unavailable, (self.architecture, self.spec.model_type)
+        return Outcome(*names, compared, self.refused, differences, refusals, reason)
 
     def _attempt(self, step: Callable[..., None], *given: Any) -> str:
         """Take a step; return, and count, the reason if the reference model is unavailable."""
@@ -146,8 +133,7 @@ class Verifier:
             cause = str(next((problem.place for problem in ours.error.problems), None))
             self.causes[cause] += 1
             if self.causes[cause] > max(1, self.samples // 5):  # enough of these were compared
-                near = self.sampler.mend(self._is_accepted)
-                if near is None:
+                if (near := self.sampler.mend(self._is_accepted)) is None:
                     return
                 raw, ours = near, count(self.spec, self.architecture, near)
         chosen = [other for other in self.others if self.random.random() < 0.15]
@@ -164,19 +150,17 @@ class Verifier:
 
     def _is_accepted(self, raw: Config) -> bool:
         try:
-            tree_of(self.spec, self.architecture, raw)
+            return bool(tree_of(self.spec, self.architecture, raw))
         except ArchspecError:
             return False
-        return True
 
     def _screen_values(self, raw: Config) -> None:
         """Give every unmentioned field its other values in turn; drop those that both sides refuse."""
         by_path: dict[tuple[str, ...], list[Other]] = {}
         for other in self.others:
             by_path.setdefault(other.path, []).append(other)
-        for turn in range(max(map(len, by_path.values()), default=0)):
-            chosen = [values[turn] for values in by_path.values() if turn < len(values)]
-            self._compare_others(raw, chosen, keep=False)
+        for turn in zip_longest(*by_path.values()):
+            self._compare_others(raw, [other for other in turn if other], keep=False)
 
     def _compare_others(self, raw: Config, chosen: list[Other], keep: bool = True) -> None:
         """Compare with some other values; if that differs, find the value that does, and drop it."""
@@ -209,11 +193,9 @@ class Verifier:
     def _add_unmentioned(self, raw: Config, other: Other, differences: list[Difference]) -> None:
         differs = self.comparer.differs
         small = shrink_config(raw, lambda one: differs(apply_values(one, [other])) and not differs(one))
-        path = ".".join(other.path)
-        expected = ", ".join(f"{d.kind} {d.name}" for d in differences[:3])
+        raw, path = apply_values(small, [other]), ".".join(other.path)
+        expected, found = ", ".join(f"{d.kind} {d.name}" for d in differences[:3]), f"no field {path}"
         places = blamed_places(self.spec, None, "unmentioned", other.path[0], ())
-        found = f"no field {path}"
-        raw = apply_values(small, [other])
         self.differences.append(self.comparer.difference(raw, "unmentioned", path, expected, found, places))
 
     def _compare_settings(self, default: Config) -> None:
@@ -231,23 +213,19 @@ class Verifier:
         except Unavailable:
             start = default
         for name in self.sampler.names:
-            try:
+            with suppress(Unavailable):
                 differences = self.comparer.compare({**start, name: None})[0]
                 if any(one.kind == "refused" for one in differences):  # maybe no layer of so few reads it
                     differences = self.comparer.compare({**default, name: None})[0]
                 self.differences += differences
-            except Unavailable:
-                continue
 
     def _compare_misfits(self) -> None:
         """Compare values that do not fit, with the first class: transformers must build what is counted."""
         for small in self.sampler.accepted[:1] if self.is_first else ():
             for raw in misfit_configs(self.spec, small, self.reference.layer_lists()):
-                try:
+                with suppress(Unavailable):
                     found = self.comparer.compare(raw)[0]
-                except Unavailable:
-                    continue
-                self.differences += [one for one in found if one.kind != "refused"]
+                    self.differences += [one for one in found if one.kind != "refused"]
 
     def _compare_aimed(self, default: Config) -> None:
         """Compare at configs for the branches and conditions of the spec that no random config reached."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import pytest
 from altering import shown
 
+from archspec.specs.library import shipped_library
 from archspec.verifying import campaign
-from archspec.verifying.verifier import verify
+from archspec.verifying.verifier import verify_spec
 
 pytestmark = pytest.mark.reference
 
@@ -25,6 +26,6 @@ PAIRS = [(model_type, name) for model_type, names in campaign.all_architectures(
 @pytest.mark.parametrize(("model_type", "architecture"), PAIRS, ids=lambda part: part)
 def test_exact(model_type: str, architecture: str) -> None:
     samples = MORE if model_type in FIRST else SAMPLES
-    outcome = verify(model_type, architecture, samples)
+    outcome = verify_spec(shipped_library().load(model_type), architecture, samples)
     assert [shown(difference) for difference in outcome.differences] == []
     assert outcome.compared >= samples or outcome.unavailable
