@@ -63,25 +63,20 @@ def silence() -> None:
 def config_class(model_type: str) -> Any:
     """Return the config class of a model type. Errors: :class:`Unavailable` for an unknown one."""
     silence()
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-
-    try:
-        return CONFIG_MAPPING[model_type]
-    except (KeyError, ImportError, AttributeError, ValueError) as error:
-        if (unlisted := _unlisted_config_class(model_type)) is not None:
-            return unlisted
-        raise Unavailable(f"transformers has no config class for {model_type}: {error}") from None
-
-
-@cache
-def _unlisted_config_class(model_type: str) -> Any:
     import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     if model_type in UNTYPED:
         module, name = UNTYPED[model_type]
         return getattr(importlib.import_module(module), name)
-    configs = (getattr(transformers, name) for name in dir(transformers) if name.endswith("Config"))
-    return next((cls for cls in configs if getattr(cls, "model_type", "") == model_type), None)
+    try:
+        return CONFIG_MAPPING[model_type]
+    except (KeyError, ImportError, AttributeError, ValueError) as error:
+        configs = (getattr(transformers, name) for name in dir(transformers) if name.endswith("Config"))
+        unlisted = next((cls for cls in configs if getattr(cls, "model_type", "") == model_type), None)
+        if unlisted is not None:
+            return unlisted
+        raise Unavailable(f"transformers has no config class for {model_type}: {error}") from None
 
 
 @cache
@@ -125,10 +120,7 @@ def auto_classes() -> dict[tuple[str, str], tuple[str, ...]]:
 
 @cache
 def exported_classes() -> dict[tuple[str, str], Listing]:
-    """Return (model type, class) -> how it is listed, for every model class that transformers exports.
-
-    Left out are the base classes of others, which are called …PreTrainedModel or the like.
-    """
+    """Return (model type, class) -> how it is listed, for every exported class that is not a base class."""
     silence()
     import transformers
 
@@ -145,8 +137,8 @@ def exported_classes() -> dict[tuple[str, str], Listing]:
 
 
 def _model_type(config: Any) -> str:
-    names = {place: name for name, place in UNTYPED.items()}
-    return str(config.model_type or names[config.__module__, config.__name__])
+    untyped = (name for name, place in UNTYPED.items() if place == (config.__module__, config.__name__))
+    return str(config.model_type or next(untyped))
 
 
 def _read_by(model_type: str, architecture: str) -> str:
@@ -185,8 +177,6 @@ def readonly_names(cls: Any) -> frozenset[str]:
 def _refuses(cls: Any, name: str) -> bool:
     try:
         cls(**{name: 1})
-    except (AttributeError, NotImplementedError):  # without a setter, or with one that refuses
-        return True
-    except Exception:  # another value of it might do
-        return False
+    except Exception as error:  # without a setter, or with one that refuses; else another value might do
+        return isinstance(error, AttributeError | NotImplementedError)
     return False

@@ -37,8 +37,8 @@ def _by_interface(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
     from torch.utils.flop_counter import FlopCounterMode
 
     left_out: Counter[int] = Counter()  # FLOPs, by the identity of the module
+    counter = FlopCounterMode(display=False)
     with _count_attention(left_out):
-        counter = FlopCounterMode(display=False)
         output_of(model, call, _count_last_call(left_out, counter))
     computed = by_module(counter, model)
     through = dict(computed)
@@ -97,11 +97,8 @@ class _Sight:
         self.crosses = bool(others)
         leaf = source.detach().requires_grad_()
         self.given.append(leaf)
-        chosen = {id(source): leaf}
-        return (
-            tuple(chosen.get(id(one), one) for one in args),
-            {name: chosen.get(id(one), one) for name, one in kwargs.items()},
-        )
+        kwargs = {name: leaf if one is source else one for name, one in kwargs.items()}
+        return tuple(leaf if one is source else one for one in args), kwargs
 
     def count_positions(self, _: Any, __: Any, output: Any) -> None:
         """Count the positions for which each position of the output has a gradient."""
@@ -114,15 +111,11 @@ class _Sight:
         self.queries, self.seen = found.shape[1], 0
         for row in found[0] @ weights:
             gradients = torch.autograd.grad(row, self.given, retain_graph=True, allow_unused=True)
-            for gradient in gradients:
-                self.seen += 0 if gradient is None else int(gradient[0].any(-1).sum())
+            self.seen += sum(int(one[0].any(-1).sum()) for one in gradients if one is not None)
 
 
 def _with_values(model: Any) -> Any:
-    """Return the same model on the CPU in float64, with weights drawn as for training.
-
-    Errors: :class:`archspec.reference.Unavailable` for a large model.
-    """
+    """Return the model on the CPU in float64, with weights drawn as for training. Errors: Unavailable."""
     import torch
 
     if sum(parameter.numel() for parameter in model.parameters()) > _LARGEST:
@@ -134,10 +127,8 @@ def _with_values(model: Any) -> Any:
 def _ids(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
     import torch
 
-    taken = inputs(model, call._replace(batch=1), given)
-    return {
-        name: one if one is None else torch.ones(one.shape, dtype=torch.long) for name, one in taken.items()
-    }
+    taken = inputs(model, call._replace(batch=1), given).items()
+    return {name: None if one is None else torch.ones(one.shape, dtype=torch.long) for name, one in taken}
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from archspec.reference.costs import (
     without_past,
 )
 from archspec.reference.meta import follow_modules, on_meta, operations, replace_function
+from archspec.reference.saved import storage_key
 from archspec.reference.verdicts import Unavailable, measuring_errors
 
 LAST = "logits_to_keep"  # of how many positions a forward pass gives logits
@@ -40,15 +41,12 @@ Reserved = Counter[tuple[tuple[int, ...], str]]  # shapes and dtypes
 
 
 class Peak(NamedTuple):
-    """The bytes of all storages but weights and inputs, when they are most, and in which module that is.
-
-    ``cache_bytes`` are those of the cache after the forward pass.
-    """
+    """The bytes of all storages but weights and inputs, when they are most, and in which module that is."""
 
     bytes: int
     module: str
     operation: str
-    cache_bytes: int
+    cache_bytes: int  # after the forward pass
 
     @property
     def working_set(self) -> int:
@@ -83,7 +81,7 @@ class _Held:
     """The storages that are alive, from the operation that makes them until they are released."""
 
     def __init__(self, model: Any) -> None:
-        self.weights = {_key(tensor) for tensor in (*model.parameters(), *model.buffers())}
+        self.weights = {storage_key(tensor) for tensor in (*model.parameters(), *model.buffers())}
         self.sizes: dict[int, int] = {}
         self.bytes = 0
         self.running = [""]
@@ -91,7 +89,7 @@ class _Held:
 
     def add(self, made: Iterable[Any], operation: str) -> None:
         for tensor in made:
-            storage, key = tensor.untyped_storage(), _key(tensor)
+            storage, key = tensor.untyped_storage(), storage_key(tensor)
             if key in self.weights or key in self.sizes:
                 continue
             weakref.finalize(storage, self.free, key)
@@ -125,10 +123,6 @@ class _Held:
             yield
 
 
-def _key(tensor: Any) -> int:
-    return int(tensor.untyped_storage()._cdata)
-
-
 def _flash_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, **given: Any
 ) -> Any:
@@ -143,10 +137,7 @@ def _flash_attention(
 
 
 def reserved_tensors(model: Any, call: Call) -> Reserved:
-    """Return the tensors of a StaticCache for all positions of a forward pass, after it.
-
-    Errors: Unavailable, also if a class does not use the cache that it is given.
-    """
+    """Return the tensors of a StaticCache for all positions, after a forward pass. Errors: Unavailable."""
     name = next((name for name in _TAKEN_AS if name in parameters_of(model)), None)
     if name is None:
         raise Unavailable("the class does not take a StaticCache")

@@ -8,8 +8,7 @@ from typing import Any
 
 from archspec.costs.parallel import Plan, Ranks
 from archspec.costs.records import Call, Step
-from archspec.reference.classes import config_of, model_class
-from archspec.reference.construction import build
+from archspec.reference.construction import build_class
 from archspec.reference.costs import instance
 from archspec.reference.meta import local_part
 from archspec.reference.saved import loss_bytes, saved_bytes, training_model
@@ -50,11 +49,7 @@ def rank_shapes(
     architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks
 ) -> dict[str, tuple[int, ...]]:
     """Return the shape of each parameter on a rank, a tied one by its first name. Errors: of `build_rank`."""
-
-    def build_model() -> Any:
-        return build(model_class(architecture, model_type), config_of(model_type, raw))
-
-    with build_rank(build_model, ranks) as model:
+    with build_rank(lambda: build_class(architecture, raw, model_type), ranks) as model:
         return {name: tuple(local_part(one).shape) for name, one in model.named_parameters()}
 
 
@@ -111,7 +106,7 @@ def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:
 
     Errors: :class:`Refused`, :class:`Unavailable`, also if two models of a class have different plans.
     """
-    model = build(model_class(architecture, model_type), config_of(model_type, {}))
+    model = build_class(architecture, {}, model_type)
     if not model._tp_plan and not model._ep_plan:
         return {}
     found: dict[str, Plan] = {}
@@ -125,11 +120,8 @@ def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:
 
 
 def _without_children(module: Any, name: str) -> dict[str, str]:
-    inner = {
-        f"{child}.{pattern}"
-        for child, one in module.named_children()
-        for pattern in getattr(one, name, None) or ()
-    }
+    children = {child: getattr(one, name, None) or () for child, one in module.named_children()}
+    inner = {f"{child}.{pattern}" for child, patterns in children.items() for pattern in patterns}
     return {pattern: style for pattern, style in getattr(module, name).items() if pattern not in inner}
 
 

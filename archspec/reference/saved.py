@@ -76,14 +76,10 @@ def saved_storages(model: Any, step: Step, given: dict[str, Any] | None = None) 
     given = given or inputs(model, step.call)
     leaves = [tensor for tensor in given.values() if not getattr(tensor, "requires_grad", False)]
     keeper, asked = _Keeper(model, leaves, step.checkpointing), len(_FLASH_CALLS)
-    fused, followed = (
-        replace_function("dropout", _dropout),
-        follow_modules(model, keeper.running, keeper.leave),
-    )
-    with measuring_errors(), on_meta(), fused, followed, hooks(keeper.keep, lambda tensor: tensor):
+    fused, saving = replace_function("dropout", _dropout), hooks(keeper.keep, lambda tensor: tensor)
+    with measuring_errors(), on_meta(), fused, follow_modules(model, keeper.running, keeper.leave), saving:
         without = {"use_cache": False} if "use_cache" in parameters_of(model) else {}
-        output = model(**given, **without)
-        del output
+        model(**given, **without)
     if step.attention == "flash" and len(_FLASH_CALLS) == asked:
         raise Unavailable("the class does not support flash attention")
     return keeper.storages()
@@ -104,9 +100,8 @@ def labels(model: Any, call: Call) -> dict[str, Any]:
     if not type(model).__name__.endswith("ForSequenceClassification"):
         return {"labels": ids(batch, call.tokens)}
     kind = getattr(config, "problem_type", None) or ("regression" if config.num_labels == 1 else "")
-    if kind in ("", "single_label_classification"):
-        return {"labels": ids(batch)}
-    return {"labels": ids(batch, config.num_labels).float()}
+    is_single = kind in ("", "single_label_classification")
+    return {"labels": ids(batch) if is_single else ids(batch, config.num_labels).float()}
 
 
 def takes_labels(architecture: str, model_type: str) -> bool:
@@ -122,15 +117,12 @@ def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> i
     given = given or inputs(model, step.call)
     if not (wanted := labels(model, step.call)):
         raise Unavailable("the class does not take labels")
-    with_loss, without = saved_storages(model, step, {**given, **wanted}), saved_storages(model, step, given)
-    return sum(storage.nbytes for storage in with_loss) - sum(storage.nbytes for storage in without)
+    with_loss, without = saved_bytes(model, step, given | wanted), saved_bytes(model, step, given)
+    return sum(with_loss.values()) - sum(without.values())
 
 
 def recomputed_bytes(model: Any, step: Step) -> int:
-    """Return the bytes of the largest checkpointed layer without checkpointing.
-
-    Errors: as of :func:`saved_bytes`.
-    """
+    """Return the bytes of the largest checkpointed layer without checkpointing. Errors: of `saved_bytes`."""
     from transformers.modeling_layers import GradientCheckpointingLayer
 
     layers = [name for name, one in model.named_modules() if isinstance(one, GradientCheckpointingLayer)]
@@ -149,14 +141,14 @@ class _Keeper:
     def __init__(self, model: Any, inputs: Iterable[Any], checkpointing: bool) -> None:
         self.checkpointing = checkpointing
         others = (*model.parameters(), *model.buffers(), *inputs)
-        self.others = {_storage(tensor) for tensor in others if tensor is not None}
+        self.others = {storage_key(tensor) for tensor in others if tensor is not None}
         self.weighted = {name for name, module in model.named_modules() if module._parameters}
         self.kept: dict[int, Storage] = {}
         self.returned: dict[int, tuple[str, Any]] = {}
         self.running: list[str] = []
 
     def keep(self, tensor: Any) -> Any:
-        key, module = _storage(tensor), self.running[-1] if self.running else ""
+        key, module = storage_key(tensor), self.running[-1] if self.running else ""
         if key in self.others:
             return tensor
         known = self.kept.get(key)
@@ -169,18 +161,17 @@ class _Keeper:
         return tensor
 
     def storages(self) -> list[Storage]:
-        return [
-            storage._replace(module=self.returned[key][0]) if key in self.returned else storage
-            for key, storage in self.kept.items()
-        ]
+        returned = {key: name for key, (name, _) in self.returned.items()}
+        return [one._replace(module=returned.get(key, one.module)) for key, one in self.kept.items()]
 
     def leave(self, name: str, output: Any) -> None:
         for tensor in output if isinstance(output, tuple | list) else [output]:
             if hasattr(tensor, "untyped_storage") and not tensor.requires_grad:
-                self.returned.setdefault(_storage(tensor), (name, tensor))
+                self.returned.setdefault(storage_key(tensor), (name, tensor))
 
 
-def _storage(tensor: Any) -> int:
+def storage_key(tensor: Any) -> int:
+    """Return a number that identifies the storage of a tensor."""
     return int(local_part(tensor).untyped_storage()._cdata)
 
 

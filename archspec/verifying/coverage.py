@@ -124,10 +124,10 @@ def update(samples: int, seed: int, jobs: int, done: Done | None = None, everyth
 
 def _unavailable_reason(model_type: str, architecture: str) -> str:
     """Return the reason that a class cannot be built from its default config, or nothing."""
-    from archspec.reference import Refused, Unavailable, build, config_of, model_class
+    from archspec.reference import Refused, Unavailable, transformers_rows
 
     try:
-        build(model_class(architecture, model_type), config_of(model_type, {}))
+        transformers_rows(architecture, {}, model_type)
     except Unavailable as error:
         return str(error)
     except Refused as error:
