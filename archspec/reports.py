@@ -15,16 +15,13 @@ _ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in r"\|*_<`[]~"})  # specia
 
 
 class Table(NamedTuple):
-    """Rows under columns, named by one string: `module|>params`, where `>` aligns to the right.
-
-    ``title`` and ``caption`` are for a terminal; without ``header`` the names are, too.
-    """
+    """Rows under columns, named by one string: `module|>params`, where `>` aligns to the right."""
 
     columns: str
     rows: Sequence[Cells]
-    title: str = ""
-    caption: str = ""
-    header: bool = True
+    title: str = ""  # on a terminal
+    caption: str = ""  # on a terminal
+    header: bool = True  # if false, only a terminal shows the names
 
 
 Block = Table | str

@@ -14,15 +14,12 @@ from archspec.specs.records import Field
 from archspec.typing_light import Any
 
 Scope = Any  # an archspec.configs.scope.Scope, whose module imports this one
-Where = Mapping[str, Expression]
+Where = Mapping[str, Expression]  # the local names of a module
 _NO_WHERE: Where = {}
 
 
 def source_fields(scope: Scope, read: Iterable[str], where: Where = _NO_WHERE) -> list[str]:
-    """Return the fields that some names depend on: a computed one that is not given stands for others.
-
-    ``where`` has the local names of a module.
-    """
+    """Return the fields that some names depend on: a computed one that is not given stands for others."""
     found, seen, pending = list[str](), set[str](), sorted(read)
     while pending:
         name = pending.pop(0)

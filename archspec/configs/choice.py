@@ -23,15 +23,11 @@ _IN_MOST_CONFIGS = {"tie_word_embeddings", "pad_token_id"}
 
 
 class Choice(NamedTuple):
-    """A class, the model type whose spec has it, and the config that it reads.
-
-    That config is a part of the given one for the class of a part, such as CLIPTextModel of a CLIP. ``notes``
-    report this, and a class of another model type.
-    """
+    """A class, the model type whose spec has it, and the config that it reads."""
 
     model_type: str
     architecture: str
-    config: RawConfig
+    config: RawConfig  # a part of the given one for the class of a part, such as CLIPTextModel of a CLIP
     notes: tuple[str, ...] = ()
 
 
@@ -44,8 +40,6 @@ def choose(config: RawConfig, architecture: str | None = None, library: Library 
     >>> from archspec.configs.reader import read_config
     >>> choose(read_config({"model_type": "llama"}))[:2]
     ('llama', 'LlamaModel')
-    >>> choose(read_config({"model_type": "kimi_k2", "hidden_size": 7168}), "DeepseekV3ForCausalLM")[:2]
-    ('deepseek_v3', 'DeepseekV3ForCausalLM')
     """
     return _Chooser(config, architecture or "", library or library_of()).choice()
 

@@ -154,10 +154,7 @@ _Unread = tuple[str, int, str, object]  # a size that is not read, and the path 
 
 
 def check_fields(config: RawConfig, scope: Scope) -> None:
-    """Raise :class:`ConfigError` if a class would use its defaults in place of the config's fields.
-
-    These are sizes that the class does not read, and configs that share no field with their model type.
-    """
+    """Raise :class:`ConfigError` for sizes that a class does not read, or if it reads none of the fields."""
     parts = [inner for _, inner, is_given in _parts(scope) if is_given]
     if problems := [_unread_problem(inner, found) for inner in parts if (found := [*_unread_sizes(inner)])]:
         raise ConfigError(problems)

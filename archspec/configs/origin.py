@@ -34,18 +34,14 @@ def spec_line(place: Place | None) -> str:
 
 
 class Origin(NamedTuple):
-    """The origin of a config: the file's name, its text, and the dotted path within it.
-
-    ``overrides`` maps the dotted path of each override to its text, ``opened`` has the sub-configs that only
-    overrides added. ``quantization`` is the origin of a quantization in another file of the folder.
-    """
+    """The origin of a config: the file's name, its text, and the dotted path within it."""
 
     name: str = "config"
     text: str = ""
     path: str = ""
-    overrides: Mapping[str, str] = {}
-    opened: Collection[str] = ()
-    quantization: Any = None  # an Origin
+    overrides: Mapping[str, str] = {}  # dotted path -> text
+    opened: Collection[str] = ()  # sub-configs that only overrides added
+    quantization: Any = None  # the Origin of a quantization in another file of the folder
 
     @property
     def label(self) -> str:

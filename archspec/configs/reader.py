@@ -206,10 +206,7 @@ def split_indices(path: str) -> tuple[str, list[int]]:
 
 
 def expand_items(value: Callable[[str], Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields as they are set: an item of a list changes a copy of the list that ``value`` returns.
-
-    Errors: :class:`FormulaError` for an item that the list does not have.
-    """
+    """Return fields as they are set: an item changes a copy of its list. Errors: :class:`FormulaError`."""
     found: dict[str, Any] = {}
     for path, item in fields.items():
         field, indices = split_indices(path)

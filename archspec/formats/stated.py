@@ -25,11 +25,7 @@ class Found(NamedTuple):
 
 
 def quantization_of(config: RawConfig) -> Found | None:
-    """Return the quantization of a config; None for an unquantized one.
-
-    Errors: :class:`ConfigError` for a value that is not a mapping, for two different quantizations, and for
-    one of a part of the model only.
-    """
+    """Return the quantization of a config, if it has one. Errors: :class:`ConfigError` unless it is clear."""
     for key in _MISPLACED:
         if config.raw.get(key):
             raise key_problem(config, key, f"{key} outside quantization_config is not supported")

@@ -31,22 +31,18 @@ ACTIVATIONS = frozenset(_ACTIVATIONS.split())
 
 
 class Class(NamedTuple):
-    """A class of a model type: the auto classes that list it, and the model type whose config it reads."""
+    """A class of a model type."""
 
-    autos: tuple[str, ...]
-    reads: str
+    autos: tuple[str, ...]  # the auto classes that list it
+    reads: str  # the model type whose config it reads
 
 
 class ModelType(NamedTuple):
-    """A model type of transformers: its classes by name, and the fields of its config class.
-
-    ``fields`` have types as specs write them, without the fields of every config. ``activations`` are the
-    fields that name an activation function.
-    """
+    """A model type of transformers: its classes by name, and the fields of its config class."""
 
     classes: dict[str, Class]
-    fields: dict[str, str]
-    activations: tuple[str, ...]
+    fields: dict[str, str]  # with types as specs write them, without the fields of every config
+    activations: tuple[str, ...]  # the fields that name an activation function
 
 
 @cache

@@ -37,14 +37,11 @@ def folder() -> str:
 
 
 class Compiled:
-    """The compiled file of a directory of specs; empty if it is missing.
-
-    ``alone``: the directory lacks YAML files, so that this file replaces them.
-    """
+    """The compiled file of a directory of specs; empty if it is missing."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        self.alone = not os.path.isfile(os.path.join(directory, CONTRACTIONS))
+        self.alone = not os.path.isfile(os.path.join(directory, CONTRACTIONS))  # it replaces the YAML files
         try:
             with open(os.path.join(directory, COMPILED), "rb") as file:
                 self._content = file.read()

@@ -21,13 +21,10 @@ _FURTHER = ("masked", "static", "working_set")
 
 
 class Entry(NamedTuple):
-    """The index entry of a spec file: a model type's, or a shared part's.
-
-    ``needs`` are the files that it extends or uses, and those of its sub-configs' default model types.
-    """
+    """The index entry of a spec file: a model type's, or a shared part's."""
 
     architectures: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # what it extends or uses, and the default model types of its sub-configs
 
 
 def entry_of(spec: Spec) -> Entry:
@@ -47,15 +44,11 @@ def dependents(names: set[str], found: Mapping[str, Entry]) -> set[str]:
 
 
 class CostRecord(NamedTuple):
-    """The classes of a model type whose costs are validated against torch.
+    """The classes of a model type whose costs are validated against torch."""
 
-    ``exact`` classes agree for every forward pass, those of ``training`` also in their gradients; ``gaps``
-    say why the others do not.
-    """
-
-    exact: Collection[str] = ()
-    gaps: Mapping[str, str] = {}  # never changed
-    training: Collection[str] = ()
+    exact: Collection[str] = ()  # for every forward pass
+    gaps: Mapping[str, str] = {}  # why other classes are not; never changed
+    training: Collection[str] = ()  # also in their gradients
     activations: Mapping[str, Collection[str]] = {}  # never changed
     masked: Collection[str] = ()
     static: Collection[str] = ()

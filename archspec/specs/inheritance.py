@@ -62,12 +62,10 @@ def _prefix_attributes(module: Module, attributes: dict[str, str]) -> Module:
 def merge_base(
     module: Module, own: Mapping[str, Module], inherited: Spec, trail: tuple[str, ...] = ()
 ) -> Module:
-    """Return a module with its base merged in.
+    """Return a module with its base merged in. Errors: :class:`SpecError` for a base that does not fit.
 
     ``own`` are the modules of its file. ``inherited`` has those of parents and used specs, also those that
     the file replaces: a base with the name of the module itself is the parent's.
-
-    Errors: :class:`SpecError` for a base that does not fit.
     """
     call = module.extends
     if call is None or not isinstance(module.body, dict):

@@ -73,17 +73,14 @@ AUTO = ("AutoModel", "AutoBackbone")  # how the names of classes begin that a mo
 
 
 class Field(NamedTuple):
-    """A config field: its allowed types (none if the default shows them), and its default.
-
-    ``falsy``: the default also replaces a given 0, as with Python's `or`.
-    """
+    """A config field."""
 
     name: str
-    types: tuple[str, ...]
+    types: tuple[str, ...]  # none if the default shows them
     default: Expression | None
     computed: bool
     place: Place
-    falsy: bool = False
+    falsy: bool = False  # the default also replaces a given 0, as with Python's `or`
 
     @property
     def only_costs(self) -> bool:
@@ -134,12 +131,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Module(NamedTuple):
-    """A module class: its parameters, its attributes in order, and the keys in :data:`MODULE_KEYS`.
-
-    ``layer`` is the torch layer that is its base class; its tensors come first. ``cache`` is None if no
-    module inside has one. ``returned``: the class returns a cache that it does not take. ``extends`` is a
-    call that is not merged in yet.
-    """
+    """A module class: its parameters, its attributes in order, and the keys in :data:`MODULE_KEYS`."""
 
     name: str
     parameters: dict[str, Expression | None]
@@ -149,14 +141,14 @@ class Module(NamedTuple):
     where: dict[str, Expression] = {}  # noqa: RUF012  # never changed
     require: tuple[Expression, ...] = ()
     ties: tuple[Tie, ...] = ()
-    layer: Expression | None = None
+    layer: Expression | None = None  # the torch layer that is its base class; its tensors come first
     output_embeddings: Expression | None = None
     runs: Mapping[str, Runs] = _NOTHING
     ops: tuple[Expression, ...] = ()
-    cache: Mapping[str, Expression] | None = _NOTHING
+    cache: Mapping[str, Expression] | None = _NOTHING  # None if no module inside has one
     saves: Mapping[str, Expression] = _NOTHING
-    returned: bool = False
-    extends: Expression | None = None
+    returned: bool = False  # the class returns a cache that it does not take
+    extends: Expression | None = None  # a call that is not merged in yet
 
 
 def leaves(part: Body) -> Iterator[Expression]:
@@ -198,23 +190,18 @@ def module_expressions(module: Module) -> Iterator[Expression]:
 
 
 class Contraction(NamedTuple):
-    """An entry of contractions.yaml, for `ops:`: a product that does not belong to a layer.
-
-    Its FLOPs are expressions over the axes of a forward pass. ``masked_flops`` is None if masks do not
-    reduce them; ``kind`` is the kind of the cache; ``require`` has the conditions of its use; ``saves`` are
-    the bytes that autograd saves, None if unknown. An entry without FLOPs may only be used in `saves:`.
-    """
+    """An entry of contractions.yaml, for `ops:`: a product that does not belong to a layer."""
 
     name: str
     parameters: dict[str, Expression | None]
     where: dict[str, Expression]
-    flops: Expression | None = None
-    masked_flops: Expression | None = None
+    flops: Expression | None = None  # over the axes of a forward pass; without them, it is for `saves:` alone
+    masked_flops: Expression | None = None  # None if masks do not reduce them
     backward_flops: Expression | None = None
-    kind: Expression | None = None
-    saves: Expression | None = None
+    kind: Expression | None = None  # of the cache
+    saves: Expression | None = None  # bytes that autograd saves; None if unknown
     cache: Mapping[str, Expression] = _NOTHING
-    require: tuple[Expression, ...] = ()
+    require: tuple[Expression, ...] = ()  # conditions of its use
 
 
 class SpecLibrary(Protocol):
