@@ -132,10 +132,8 @@ class Problem(NamedTuple):
 
     def clean(self) -> Problem:
         """Return the problem with strings escaped and shortened, without memory addresses."""
-        message, path, help_ = (
-            to_printable(re.sub(_ADDRESS, "", text), _LONGEST)
-            for text in (self.message, self.path, self.help)
-        )
+        texts = (re.sub(_ADDRESS, "", text) for text in (self.message, self.path, self.help))
+        message, path, help_ = (to_printable(text, _LONGEST) for text in texts)
         return self._replace(message=message, path=path, help=help_)
 
     def __str__(self) -> str:

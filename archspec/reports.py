@@ -35,9 +35,8 @@ def to_text(blocks: Iterable[Block]) -> str:
     lm_head       5
     note: tied
     """
-    return "\n".join(
-        "\n".join(lines(one)) if isinstance(one, Table) else escape_controls(one) for one in blocks
-    )
+    texts = ("\n".join(lines(one)) if isinstance(one, Table) else escape_controls(one) for one in blocks)
+    return "\n".join(texts)
 
 
 def escape_controls(text: str) -> str:

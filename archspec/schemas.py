@@ -103,9 +103,8 @@ class _Builder:
         choices, keys, least = (one.options[name] for name in ("choices", "keys", "least"))
         found: dict[str, Any] = {"enum": [*choices]} if choices else self._type(one.kind, one.module, least)
         if keys:
-            found["properties"] = {
-                name: {**found["additionalProperties"], "description": help} for name, help in keys.items()
-            }
+            values = found["additionalProperties"]
+            found["properties"] = {name: {**values, "description": help} for name, help in keys.items()}
             found["additionalProperties"] = False
         return {**found, "description": one.help}
 

@@ -172,10 +172,9 @@ _Target = tuple[Scope, list[str], str]  # the innermost sub-config, the names le
 
 
 def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig) -> None:
-    """Check the paths of overrides, which are already written into the config.
+    """Raise :class:`ConfigError` with all problems of overrides that are already written into the config.
 
-    Errors: :class:`ConfigError`, with all problems at once, for a name that neither the spec nor transformers
-    has, for a field that transformers sets itself, and for an invalid value of a field that no count reads.
+    These are unknown names, fields that transformers sets, and invalid values of fields that no count reads.
     """
     found = ((path, _fault(*target, path)) for path, target in _targets(spec, overrides, config))
     if problems := [config.origin.problem(path, *fault) for path, fault in found if fault]:
@@ -183,10 +182,7 @@ def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig) -> 
 
 
 def idle_fields(spec: Spec, paths: Iterable[str], config: RawConfig) -> dict[str, str]:
-    """Return a sentence for each override that changes neither counts nor costs.
-
-    transformers has such a field, or had it: dropout, `n_ctx` of GPT-2, `rope_theta`. The sentence names the
-    field that replaced it, if there is one. ``config`` has the overrides.
+    """Return a sentence for each override of the config that changes neither counts nor costs.
 
     >>> from archspec.configs.reader import read_config
     >>> from archspec.specs.library import shipped_library

@@ -9,8 +9,7 @@ from functools import cached_property
 
 from archspec.configs import checks
 from archspec.configs.blame import blame, example, type_help, unmet_condition
-from archspec.configs.origin import Origin as Origin
-from archspec.configs.origin import spec_line
+from archspec.configs.origin import Origin, spec_line
 from archspec.configs.unknown import unknown_type
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.domain import EXACT, Exact

@@ -19,9 +19,8 @@ DTYPE_BYTES: dict[str, int] = {name: row["bytes"] for name, row in _DTYPES.items
 WEIGHT_DTYPES = tuple(name for name, size in DTYPE_BYTES.items() if size > 1 and "int" not in name)
 _FIXED_BYTES = {"int64": 8}  # only tensors of a fixed dtype have these, such as counters in a cache
 SHORT_NAMES = {row["short"]: name for name, row in _DTYPES.items() if "short" in row}
-_SPELLINGS = {
-    alias: name for name, row in _DTYPES.items() for alias in (name, *row.get("aliases", ()))
-} | SHORT_NAMES
+_SPELLINGS = {alias: name for name, row in _DTYPES.items() for alias in (name, *row.get("aliases", ()))}
+_SPELLINGS |= SHORT_NAMES
 
 
 def dtype_name(name: str) -> str:

@@ -23,11 +23,8 @@ _DECODER_LAYERS = (  # optimum.gptq.constants.BLOCK_PATTERNS: the first one that
     *("transformer.h", "model.decoder.layers", "gpt_neox.layers", "model.layers"),
     *("model.language_model.layers", "h", "decoder.layers", "layers"),
 )
-_SUBCLASSES = {  # paths of subclasses of nn.Linear, which `type(module) is nn.Linear` skips, by model type
-    "falcon": r"",
-    "llama4_text": r"\.router$",
-    "deepseek_v4": r"\.o_a_proj$",
-}
+# Paths of subclasses of nn.Linear, which `type(module) is nn.Linear` skips, by model type.
+_SUBCLASSES = {"falcon": r"", "llama4_text": r"\.router$", "deepseek_v4": r"\.o_a_proj$"}
 
 
 class Layout(NamedTuple):

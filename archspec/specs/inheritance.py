@@ -13,16 +13,15 @@ from archspec.typing_light import NoReturn
 
 _HELP = "write Name() or Name(argument) of a module that lists its attributes"
 _DEEPEST = 20  # calls that stand for one another's modules
+Modules = Mapping[str, Module]
 
 
 def take_shared(used: Spec, spec: Spec) -> dict[str, Module]:
     """Return a shared part's modules, with the spec's name for the attribute `base_model` of heads."""
     if used.base_model_prefix != "base_model":
         return used.modules
-    own = {"base_model": spec.base_model_prefix}
-    return {
-        name: _prefix_attributes(m, own)._replace(home=spec.model_type) for name, m in used.modules.items()
-    }
+    own, home = {"base_model": spec.base_model_prefix}, spec.model_type
+    return {name: _prefix_attributes(m, own)._replace(home=home) for name, m in used.modules.items()}
 
 
 def inherit(parent: Spec, spec: Spec) -> Spec:
@@ -59,9 +58,7 @@ def _prefix_attributes(module: Module, attributes: dict[str, str]) -> Module:
     return module._replace(body=body, ties=ties)
 
 
-def merge_base(
-    module: Module, own: Mapping[str, Module], inherited: Spec, trail: tuple[str, ...] = ()
-) -> Module:
+def merge_base(module: Module, own: Modules, inherited: Spec, trail: tuple[str, ...] = ()) -> Module:
     """Return a module with its base merged in. Errors: :class:`SpecError` for a base that does not fit.
 
     ``own`` are the modules of its file. ``inherited`` has those of parents and used specs, also those that
@@ -96,9 +93,7 @@ def merge_base(
     return merged._replace(where={name: v for name, v in merged.where.items() if name in needed})
 
 
-def _base(
-    module: Module, call: Expression, own: Mapping[str, Module], inherited: Spec, trail: tuple[str, ...]
-) -> Module:
+def _base(module: Module, call: Expression, own: Modules, inherited: Spec, trail: tuple[str, ...]) -> Module:
     """Return the base that a call names, with its arguments as local names and a mapping as its body."""
     name = callee(call.tree)
     if not name:

@@ -193,10 +193,8 @@ LEAVES: dict[str, Callable[..., list[Leaf]]] = {
     **dict.fromkeys(_WITHOUT_TENSORS.split(), no_tensors),
 }
 
-_DECIDING = {
-    **dict.fromkeys(("LSTM", "GRU"), ("num_layers", "bidirectional", "proj_size")),
-    "MultiheadAttention": ("embed_dim", "kdim", "vdim"),
-}
+_DECIDING = dict.fromkeys(("LSTM", "GRU"), ("num_layers", "bidirectional", "proj_size"))
+_DECIDING["MultiheadAttention"] = ("embed_dim", "kdim", "vdim")
 _FLAGS = ("bias", "affine", "elementwise_affine", "track_running_stats", "add_bias_kv", "requires_grad")
 
 
