@@ -37,8 +37,7 @@ def test_nodes_know_their_text_and_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [TEXT, "a: é\n\u2028b: 1\n", '"é \\" x": {a: [1, {b: "c\n  d"}]}', "a: |\n  x\n  y\nb: >-\n  z\n"],
+    "text", [TEXT, "a: é\n\u2028b: 1\n", '"é \\" x": {a: [1, {b: "c\n  d"}]}', "a: |\n  x\n  y\nb: >-\n  z\n"]
 )
 def test_compact_trees_are_plain_data(text: str) -> None:
     source = Source("toy.yaml", text)

@@ -13,11 +13,7 @@ from archspec.models.model import Model, load
 
 ROOT = Path(__file__).parents[2]
 SUM = "(w + v + u + z + {})"
-PINNED = (
-    "(w - v + u - z + 1) ** 500",
-    "w ** 1000000000000",
-    "(w * v) ** 99 + u",
-)
+PINNED = ("(w - v + u - z + 1) ** 500", "w ** 1000000000000", "(w * v) ** 99 + u")
 REFUSED = (
     f"{SUM.format(1)} ** 8",
     f"1 + {SUM.format(1)} ** 8 * {SUM.format(2)} ** 3 // ({SUM.format(3)} ** 8 + 1) % 3",

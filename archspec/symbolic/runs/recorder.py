@@ -35,11 +35,7 @@ class Call(NamedTuple):
 
 
 def run(
-    spec: Spec,
-    architecture: str,
-    raw: Config,
-    ignored: Expression | None = None,
-    space: Space | None = None,
+    spec: Spec, architecture: str, raw: Config, ignored: Expression | None = None, space: Space | None = None
 ) -> Run:
     """Return the run of a config through an architecture; an ``ignored`` condition refuses nothing.
 
