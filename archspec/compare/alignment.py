@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.configs.scope import Scope, SubConfig
-from archspec.tree.tensors import Tensor, modules
-from archspec.tree.ties import fold_layers
+from archspec.tree.tensors import Tensor, fold_layers, modules
 
 if TYPE_CHECKING:
     from archspec.models.model import Model

@@ -23,7 +23,7 @@ from archspec.tables.axes import lengths_in
 from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, with_sign
 from archspec.tree.outline import checked_depth
-from archspec.tree.ties import tie_notes, tied_json
+from archspec.tree.tensors import tie_notes, tied_json
 
 if TYPE_CHECKING:
     from archspec.compare.formulas import Forms

@@ -11,7 +11,7 @@ from archspec.compare.alignment import Alignment, Change, key
 from archspec.errors import ArchspecError, FormulaError
 from archspec.render.order import sort_terms
 from archspec.render.printers import CodePrinter
-from archspec.tree.ties import fold_layers
+from archspec.tree.tensors import fold_layers
 
 if TYPE_CHECKING:
     from archspec.models.formula import Formula

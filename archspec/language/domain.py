@@ -43,9 +43,6 @@ class Exact:
     def is_true(self, value: Any, node: ast.expr, at: Walk) -> bool:
         return bool(value)
 
-    def negate(self, value: Any, node: ast.expr, at: Walk) -> Any:
-        return not at.is_true(value, node)
-
     def junction(self, every: bool, parts: Iterator[tuple[Any, ast.expr]], at: Walk) -> Any:
         """Return `and` (every) or `or` of parts, which are evaluated when they are needed."""
         value: Any = None
@@ -140,7 +137,8 @@ class Exact:
 
     def known_by(self, value: Any) -> Any:
         """Return the cache key of a module's argument: modules are built once for the same arguments."""
-        return (type(value).__name__, value) if isinstance(value, _PLAIN) else id(value)
+        plain = isinstance(value, _PLAIN)
+        return (type(value).__name__, value) if plain else getattr(value, "cache_key", id(value))
 
 
 EXACT = Exact()

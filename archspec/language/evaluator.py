@@ -15,13 +15,14 @@ from functools import lru_cache
 
 from archspec.errors import did_you_mean, list_names
 from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact
-from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals, names
+from archspec.language.expression import SEEN, EvaluationError, Expression, Locals, names
 from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS, MAX_ITEMS, total_size
 from archspec.language.values import describe, value_of
 from archspec.typing_light import Any, NoReturn
 
 MAX_WORK = 300_000  # about a second; the largest model takes 16,000
 ITEMS_PER_STEP = 32  # items that are measured or compared in the time of a step
+_NULL_HELP = "give it a value, or handle null with `if`"
 
 
 class Evaluator:
@@ -45,11 +46,14 @@ class Evaluator:
         self.fail(f"{name} is not a field of {describe(value)}", node)
 
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
+        return self.domain.method(value, name, self.visit_arguments(f".{name}", node, local), node, self)
+
+    def visit_arguments(self, name: str, node: ast.Call, local: Locals) -> list[Any]:
+        """Return the values of a call's arguments, none of which may be a keyword argument."""
         if node.keywords:
             help_ = "pass the arguments by position"
-            self.fail(f".{name}() does not take keyword arguments", node, help_)
-        arguments = [self.visit(argument, local) for argument in node.args]
-        return self.domain.method(value, name, arguments, node, self)
+            self.fail(f"{name}() does not take keyword arguments", node, help_)
+        return [self.visit(argument, local) for argument in node.args]
 
     def meaning(self, node: ast.expr) -> ast.expr:
         """Return the expression that a name stands for, if there is one; any other node unchanged."""
@@ -59,9 +63,8 @@ class Evaluator:
         """Count the work of an evaluation, and refuse one that takes too many steps."""
         self.work += work
         if self.work > MAX_WORK:
-            self.fail(
-                f"the config is too large to evaluate (over {MAX_WORK:,} steps)", node, "use smaller values"
-            )
+            message = f"the config is too large to evaluate (over {MAX_WORK:,} steps)"
+            self.fail(message, node, "use smaller values")
 
     def is_true(self, value: Any, node: ast.expr) -> bool:
         return self.domain.is_true(value, node, self)
@@ -141,27 +144,25 @@ class Evaluator:
         return self.attribute(self.visit(node.value, local), node.attr, node)
 
     def visit_Subscript(self, node: ast.Subscript, local: Locals) -> Any:
-        value = self.visit(node.value, local)
-        if isinstance(node.slice, ast.Slice):
-            parts = (node.slice.lower, node.slice.upper, node.slice.step)
-            ends = [self.visit(part, local) if part else None for part in parts]
-            return self.domain.item(value, slice(*ends), node, self)
-        return self.domain.item(value, self.visit(node.slice, local), node, self)
+        return self.domain.item(self.visit(node.value, local), self.visit(node.slice, local), node, self)
+
+    def visit_Slice(self, node: ast.Slice, local: Locals) -> slice:
+        ends = (node.lower, node.upper, node.step)
+        return slice(*(self.visit(end, local) if end else None for end in ends))
 
     def visit_BinOp(self, node: ast.BinOp, local: Locals) -> Any:
         left, right = self.visit(node.left, local), self.visit(node.right, local)
         for value, part in ((left, node.left), (right, node.right)):
             if value is None:
-                self.fail(f"`{ast.unparse(part)}` is null", part, "give it a value, or handle null with `if`")
+                self.fail(f"`{ast.unparse(part)}` is null", part, _NULL_HELP)
         return self.check_size(self.apply_function(BINARY[type(node.op)], (left, right), node), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp, local: Locals) -> Any:
         value = self.visit(node.operand, local)
         if isinstance(node.op, ast.Not):
-            return self.domain.negate(value, node.operand, self)
-        return self.apply_function(
-            operator.neg if isinstance(node.op, ast.USub) else operator.pos, (value,), node
-        )
+            return not self.is_true(value, node.operand)
+        operation = operator.neg if isinstance(node.op, ast.USub) else operator.pos
+        return self.apply_function(operation, (value,), node)
 
     def visit_BoolOp(self, node: ast.BoolOp, local: Locals) -> Any:
         parts = ((self.visit(part, local), part) for part in node.values)
@@ -182,9 +183,8 @@ class Evaluator:
             left = right
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
-        if (left is None or right is None) and isinstance(op, ORDERED):
-            help_ = "give it a value, or handle null with `if`"
-            self.fail(f"`{ast.unparse(node)}` compares null", node, help_)
+        if (left is None or right is None) and isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+            self.fail(f"`{ast.unparse(node)}` compares null", node, _NULL_HELP)
         for side in (left, right):
             self.spend(total_size(value_of(side)) // ITEMS_PER_STEP, node)
         return self.domain.compare(op, left, right, node, self)
@@ -199,10 +199,7 @@ class Evaluator:
         name = node.func.id
         if name not in FUNCTIONS or name in local:
             return self.call(name, node, local)
-        if node.keywords:
-            help_ = "pass the arguments by position"
-            self.fail(f"{name}() does not take keyword arguments", node, help_)
-        arguments = [self.visit(argument, local) for argument in node.args]
+        arguments = self.visit_arguments(name, node, local)
         return self.check_size(self.domain.function(name, arguments, node, self), node)
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:

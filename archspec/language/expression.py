@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from archspec.errors import UNICODE_HELP, Place, Problem, SpecError, is_unicode
-from archspec.language.operations import BINARY, METHODS
+from archspec.language.operations import BINARY, COMPARE, METHODS
 from archspec.language.yaml_reader import Scalar
 from archspec.typing_light import Any, NamedTuple
 
@@ -35,18 +35,8 @@ _SOME = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.BinOp, ast.UnaryOp
 _CALL_HELP = "call a module by its name; its methods are .requires_grad_(False) and .routed(k, E)"
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
-_OPPOSITES: dict[type, str] = {
-    ast.Eq: "!=",
-    ast.NotEq: "==",
-    ast.Lt: ">=",
-    ast.LtE: ">",
-    ast.Gt: "<=",
-    ast.GtE: "<",
-    ast.Is: "is not",
-    ast.IsNot: "is",
-    ast.In: "not in",
-    ast.NotIn: "in",
-}
+_OPPOSITE_SIGNS = ("!=", "==", ">=", ">", "<=", "<", "is not", "is", "not in", "in")
+_OPPOSITES = dict(zip(COMPARE, _OPPOSITE_SIGNS, strict=True))
 _METHODS = {"requires_grad_", "routed", *(name for names in METHODS.values() for name in names)}
 
 
@@ -233,7 +223,6 @@ def text_of(tree: ast.AST | None) -> str:
 
 
 Locals = dict[str, Any]
-ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def condition_text(text: str, is_met: bool) -> str:
@@ -247,10 +236,10 @@ def condition_text(text: str, is_met: bool) -> str:
     if is_met:
         return text
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree: ast.expr | None = ast.parse(text, mode="eval").body
     except SyntaxError:  # a condition in words
-        return f"not ({text})"
+        tree = None
     if not isinstance(tree, ast.Compare) or len(tree.ops) > 1:
         return f"not ({text})"
-    sides = ast.unparse(tree.left), ast.unparse(tree.comparators[0])
-    return f"{sides[0]} {_OPPOSITES[type(tree.ops[0])]} {sides[1]}"
+    opposite = _OPPOSITES[type(tree.ops[0])]
+    return f"{ast.unparse(tree.left)} {opposite} {ast.unparse(tree.comparators[0])}"

@@ -105,26 +105,23 @@ def _is_prime(number: int) -> bool:
     return all(number % divisor for divisor in range(3, math.isqrt(number) + 1, 2))
 
 
-def total_size(value: Any) -> int:
+def total_size(value: Any, known: dict[int, int] | None = None) -> int:
     """Return the number of items in a value, nested ones included: it bounds the work of a comparison.
 
-    Items that are one object count each time they occur, because comparing and printing visit them each time.
+    Items that are one object count each time they occur, because comparing and printing visit them each time;
+    ``known`` are the sizes of objects that were visited.
 
     >>> total_size(7), total_size([1, 2]), total_size([[0] * 1000] * 1000)
     (0, 2, 1001000)
     """
-    return _size(value, {}) if isinstance(value, _CONTAINERS) else 0
-
-
-def _size(value: Any, known: dict[int, int]) -> int:
-    size = len(value)
-    items = value.values() if isinstance(value, dict) else () if isinstance(value, str) else value
-    for item in items:
-        if isinstance(item, _CONTAINERS):
-            if id(item) not in known:
-                known[id(item)] = _size(item, known)
-            size += known[id(item)]
-    return size
+    if not isinstance(value, _CONTAINERS):
+        return 0
+    known = {} if known is None else known
+    if id(value) not in known:
+        items = value.values() if isinstance(value, dict) else () if isinstance(value, str) else value
+        inner = [total_size(item, known) for item in items if isinstance(item, _CONTAINERS)]
+        known[id(value)] = len(value) + sum(inner)
+    return known[id(value)]
 
 
 def _text(value: Any) -> str:

@@ -10,13 +10,8 @@ from archspec.typing_light import Any
 
 MAX_INT = 2**63 - 1
 LAYERS = "layers"
-_NAMES = {
-    "dict": "mapping",
-    "tuple": "list",
-    "Node": "module",
-    "Scope": "sub-config",
-    "SubConfig": "sub-config",
-}
+_NAMES = {"dict": "mapping", "tuple": "list", "Node": "module"}
+_NAMES |= {"Scope": "sub-config", "SubConfig": "sub-config"}
 _PHRASES = {  # one value of a kind, and several
     "int": ("an integer", "integers"),
     "float": ("a float", "floats"),
@@ -27,7 +22,7 @@ _PHRASES = {  # one value of a kind, and several
     "dict": ("a mapping", "mappings"),
     "None": ("null", "null"),
     "any": ("any value", "any values"),
-    "layers": ("a mapping", "mappings"),
+    LAYERS: ("a mapping", "mappings"),
 }
 KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,),
@@ -57,16 +52,13 @@ def has_kind(value: Any, kinds: Iterable[str]) -> bool:
     (False, True, False)
     """
     value = value_of(value)
-    return any(_has_kind(value, kind) for kind in kinds)
-
-
-def _has_kind(value: Any, kind: str) -> bool:
-    items: Any = value
-    base, _, inner = kind.partition("[")
-    if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base not in ("bool", "any")):
-        return False
-    wanted = parse_kinds(inner[:-1]) if inner and base != LAYERS else ()
-    return not wanted or all(has_kind(item, wanted) for item in items)
+    for kind in kinds:
+        base, _, inner = kind.partition("[")
+        if isinstance(value, KINDS[base]) and (not isinstance(value, bool) or base in ("bool", "any")):
+            wanted = parse_kinds(inner[:-1]) if inner and base != LAYERS else ()
+            if not wanted or all(has_kind(item, wanted) for item in value):
+                return True
+    return False
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:

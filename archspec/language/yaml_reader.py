@@ -95,13 +95,10 @@ def compact_tree(source: Source) -> Tree:
         return _Events(source, yaml.parse(source.text, Loader=loader)).document()
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        detail = (
-            getattr(error, "problem", None) or getattr(error, "context", None) or str(error).splitlines()[0]
-        )
+        detail = getattr(error, "problem", None) or getattr(error, "context", None)
         place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source, 1, 1)
-        raise SpecError(
-            f"invalid YAML: {detail}", place, help="correct the YAML here or in the lines above"
-        ) from None
+        message = f"invalid YAML: {detail or str(error).splitlines()[0]}"
+        raise SpecError(message, place, help="correct the YAML here or in the lines above") from None
 
 
 class _Nodes:
@@ -126,9 +123,7 @@ class _Nodes:
 
     def scalar(self, start: int, end: int, text: str | None = None, quoted: bool = False) -> Scalar:
         raw = self.source.text[start:end]
-        one_line = "\n" not in raw
-        if text is None:
-            text = raw
+        one_line, text = "\n" not in raw, raw if text is None else text
         width = max(1, len(text) + 2 * quoted) if one_line else 1
         return Scalar(text, self.place(start, width), bool(quoted), text if quoted or one_line else raw)
 
@@ -152,9 +147,8 @@ class _Events:
             if kind not in _AROUND:
                 found = self.tree(event)
         if found is None:
-            raise SpecError(
-                "the file is empty", Place(self.source, 1, 1), help="start it with a comment and model_type:"
-            )
+            help_ = "start it with a comment and model_type:"
+            raise SpecError("the file is empty", Place(self.source, 1, 1), help=help_)
         return found
 
     def tree(self, event: Any, depth: int = 0) -> Tree:
@@ -168,11 +162,8 @@ class _Events:
             is_slice = not quoted and self.source.text[start:end] == event.value
             return [start, end] if is_slice else [start, end, event.value, quoted]
         if depth == MAX_DEPTH:
-            self.fail(
-                f"nested deeper than {MAX_DEPTH} levels",
-                event,
-                "name the inner parts, and refer to the names",
-            )
+            help_ = "name the inner parts, and refer to the names"
+            self.fail(f"nested deeper than {MAX_DEPTH} levels", event, help_)
         inside = takewhile(lambda part: type(part).__name__ not in _ENDS, self.events)
         if kind == "SequenceStartEvent":
             return [start, [self.tree(part, depth + 1) for part in inside]]
@@ -185,9 +176,8 @@ class _Events:
             width = max(1, len(key) + 2 * bool(part.style)) if one_line else 1
             if key in found:
                 first = self.source.text.count("\n", 0, found[key][0]) + 1
-                self.fail(
-                    f"{key} is given twice, first in line {first}", part, "remove one of the two", width
-                )
+                message = f"{key} is given twice, first in line {first}"
+                self.fail(message, part, "remove one of the two", width)
             found[key] = [part.start_mark.index, width, self.tree(next(self.events), depth + 1)]
         return [start, found]
 

@@ -16,7 +16,7 @@ from archspec.language.operations import FUNCTIONS
 from archspec.specs.records import AUTO, AXES, OPTIONS, TRAINING, Field, Module, Spec, module_expressions
 from archspec.specs.references import reachable_modules
 from archspec.specs.torch_layers import LEAVES
-from archspec.tree.builder import auto_class
+from archspec.tree.node import auto_class
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 WRAPPERS = ("weight_norm", "replace_batch_norm")

@@ -12,7 +12,7 @@ from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, share
 from archspec.tree.overview import Part, every_row, overview, rows
-from archspec.tree.ties import tie_notes, tied_json
+from archspec.tree.tensors import tie_notes, tied_json
 from archspec.typing_light import Any
 
 

@@ -10,8 +10,7 @@ from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, share
 from archspec.tree.node import Node
 from archspec.tree.outline import Item, outline
-from archspec.tree.tensors import Tensor, quantities_of
-from archspec.tree.ties import tie_notes
+from archspec.tree.tensors import Tensor, quantities_of, tie_notes
 
 _MAX_ROWS = 200
 _INDENT = "\N{NO-BREAK SPACE}" * 4

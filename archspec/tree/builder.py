@@ -20,9 +20,7 @@ from archspec.specs.torch_layers import LEAVES, decidable
 from archspec.tree.inside import Frame as Frame
 from archspec.tree.inside import Inside
 from archspec.tree.node import Node as Node
-from archspec.tree.node import Routed as Routed
-from archspec.tree.node import auto_class as auto_class
-from archspec.tree.node import listed_class
+from archspec.tree.node import auto_class, listed_class
 from archspec.typing_light import Any
 
 MAX_DEPTH = 60
@@ -91,11 +89,8 @@ class Builder(Inside):
         for name, default in module.parameters.items():
             if name not in frame.local:
                 if default is None:
-                    self.fail(
-                        f"{module.name} needs {name}",
-                        node,
-                        f"pass its parameters: {', '.join(module.parameters)}",
-                    )
+                    help_ = f"pass its parameters: {', '.join(module.parameters)}"
+                    self.fail(f"{module.name} needs {name}", node, help_)
                 frame.local[name] = self.evaluate(default, {})
         for condition in module.require:
             self.demand(condition, frame)
@@ -173,10 +168,8 @@ class Builder(Inside):
         for tie in module.ties:
             if not tie.always and not self.tied_here(scope):
                 continue
-            if tie.turns is None:
-                pairs.append((tie.target, tie.source, tie))
-                continue
-            for turn in self.evaluate(tie.turns, self.frames[-1].local):
+            turns = [()] if tie.turns is None else self.evaluate(tie.turns, self.frames[-1].local)
+            for turn in turns:
                 values = iter([str(decidable(value)) for value in turn])
                 pairs.append((_fill(tie.target, values), _fill(tie.source, values), tie))
         return pairs
@@ -210,7 +203,8 @@ class Builder(Inside):
             return self.change(name, arguments, keywords, node)
         usual = [scope.spec.model_type]
         if arguments and isinstance(arguments[0], Scope):
-            usual = _named_types(scope, node.args[0])
+            field = scope.spec.fields.get(scope.canonical(ast.unparse(node.args[0])))
+            usual = model_types(field.sub_config) if field and field.sub_config else []
             scope = arguments.pop(0)
         elif arguments and arguments[0] is None and name.startswith(AUTO):
             self.fail(f"`{ast.unparse(node.args[0])}` is null", node.args[0], "set the sub-config")
@@ -262,13 +256,12 @@ class Builder(Inside):
 
 def tree_of(scope: Scope, architecture: str) -> Node:
     """Return the tree of an architecture for a config, built once. Errors: those of :meth:`Builder.build`."""
-    for known in scope.built:
-        if known.architecture == architecture:
-            return known.root  # type: ignore[no-any-return]
-    builder = Builder(scope)
-    root = builder.build(architecture)
-    cache_builder(builder)
-    return root
+    builder: Builder | None = next((one for one in scope.built if one.architecture == architecture), None)
+    if builder is None:
+        builder = Builder(scope)
+        builder.build(architecture)
+        cache_builder(builder)
+    return builder.root
 
 
 def cache_builder(builder: Builder) -> None:
@@ -276,12 +269,6 @@ def cache_builder(builder: Builder) -> None:
     built = builder.scope.built
     built.append(builder)
     del built[:-MAX_BUILT]
-
-
-def _named_types(scope: Scope, argument: ast.expr) -> list[str]:
-    """Return the model types that a spec names for the sub-config of an expression."""
-    field = scope.spec.fields.get(scope.canonical(argument.id)) if isinstance(argument, ast.Name) else None
-    return model_types(field.sub_config) if field is not None and field.sub_config is not None else []
 
 
 def _fill(template: str, values: Iterator[str]) -> str:

@@ -118,10 +118,9 @@ class Inside(Evaluator):
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         self.spend(4, node)
         plain = self.domain.to_list
+        named = {key: plain(value) for key, value in keywords.items()}
         try:
-            tensors = LEAVES[name](
-                *map(plain, arguments), **{key: plain(value) for key, value in keywords.items()}
-            )
+            tensors = LEAVES[name](*map(plain, arguments), **named)
         except LayerError as error:
             self.fail(f"`{ast.unparse(node)}`: {error}", node, "use other arguments")
         except TypeError as error:
@@ -140,9 +139,8 @@ class Inside(Evaluator):
         numel = 1
         if len(tensor.shape) > MAX_DIMENSIONS:
             what = f"`{ast.unparse(node)}` has a tensor of {len(tensor.shape):,} dimensions"
-            self.fail(
-                f"{what}, more than torch computes with", node, f"use at most {MAX_DIMENSIONS} dimensions"
-            )
+            help_ = f"use at most {MAX_DIMENSIONS} dimensions"
+            self.fail(f"{what}, more than torch computes with", node, help_)
         for size in tensor.shape:
             kind = type(value_of(size))
             if not issubclass(kind, int) or kind is bool:

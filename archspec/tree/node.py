@@ -26,12 +26,6 @@ class Routed(NamedTuple):
 class Node:
     """A module: its class, its children by attribute name, its tensors, and its ties."""
 
-    __slots__ = (
-        *("children", "cls", "frozen", "guards", "layer", "leaf", "module"),
-        *("output_embeddings", "routed", "scope", "tensors", "ties", "turn"),
-        *("cache", "computed", "costs", "saves"),
-    )
-
     def __init__(
         self, cls: str, tensors: list[Leaf] | None = None, children: dict[str, Node] | None = None
     ) -> None:
@@ -55,8 +49,7 @@ class Node:
 
     def copy(self) -> Node:
         other = Node.__new__(Node)
-        for slot in self.__slots__:
-            setattr(other, slot, getattr(self, slot))
+        other.__dict__ = self.__dict__.copy()
         return other
 
 

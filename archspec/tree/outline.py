@@ -35,10 +35,8 @@ def outline(root: Node, tensors: list[Tensor]) -> Item:
 def checked_depth(depth: int | None) -> int | None:
     """Return a number of levels, None for all. Errors: :class:`ArchspecError` for a negative one."""
     if depth is not None and depth < 0:
-        message = f"{option('depth')} must be an integer of at least 0, not {depth}"
-        raise ArchspecError(
-            message, help=f"pass {option('depth', 0)} or more, or leave it out for all levels"
-        )
+        help_ = f"pass {option('depth', 0)} or more, or leave it out for all levels"
+        raise ArchspecError(f"{option('depth')} must be an integer of at least 0, not {depth}", help=help_)
     return depth
 
 

@@ -1,7 +1,6 @@
-"""Configs that transformers builds and cannot run, by the conditions in a spec's `runnable:`.
+"""Configs that transformers builds and cannot run, such as 17 query heads over 8 key-value heads.
 
-A constructor accepts many configs whose forward pass fails, such as 17 query heads over 8 key-value heads.
-`python -m tools.runs` compares the conditions of each model type with its forward pass.
+They break a condition in a spec's `runnable:`, which `python -m tools.runs` compares with forward passes.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ def run_problems(scope: Scope, architecture: str, root: Node | None = None) -> I
     With the tree of the model, conditions on numbers of experts apply only to routed experts.
     """
     for name, condition in scope.spec.runnable:
-        if name not in ("", architecture) or _holds(scope, condition):
-            continue
-        if root is None or not _is_about_experts(condition) or _routes(root):
-            yield _problem(scope, condition)
+        if name in ("", architecture) and not _holds(scope, condition):
+            about_experts = "None" not in condition.text and any("expert" in f for f in _fields(condition))
+            if root is None or not about_experts or _routes(root):
+                yield _problem(scope, condition)
     for part in scope.parts().values():
         yield from run_problems(part, "", root)
 
@@ -41,24 +40,17 @@ def read_by_conditions(spec: Spec) -> set[str]:
 
 
 def _problem(scope: Scope, condition: Expression) -> Problem:
-    read = _fields(condition)
-    found = ", ".join(
-        f"{scope.origin.path}{name} = {_value_text(value_of(scope.get(name)))}" for name in read
-    )
+    values = {scope.origin.path + name: value_of(scope.get(name)) for name in _fields(condition)}
+    texts = [
+        f"{name} = {short_list(value) if isinstance(value, list) else json.dumps(value, default=str)}"
+        for name, value in values.items()
+    ]
     message = f"transformers builds this model but cannot run it: `{condition.text}` does not hold"
-    changed = " or ".join(scope.origin.path + name for name in read)
-    return Problem(f"{message} ({found})", help=f"change {changed}")
-
-
-def _value_text(value: Any) -> str:
-    return short_list(value) if isinstance(value, list) else json.dumps(value, default=str)
+    return Problem(f"{message} ({', '.join(texts)})", help=f"change {' or '.join(values)}")
 
 
 def _holds(scope: Scope, condition: Expression) -> bool:
-    """Return True also if the condition does not apply.
-
-    It does not apply if a size is not positive, or if a field is None that it does not compare with None.
-    """
+    """Return True also if a size is not positive, or a field is None that is not compared with None."""
     for name in _fields(condition):
         value: Any = scope.get(name) if scope.has(name) else None
         size = value_of(value)
@@ -71,10 +63,6 @@ def _fields(condition: Expression) -> list[str]:
     loops = (node for node in ast.walk(condition.tree) if isinstance(node, ast.comprehension))
     bound = {name for loop in loops for name in names(loop.target)}
     return sorted(names(condition.tree) - FUNCTIONS.keys() - {"given"} - bound)
-
-
-def _is_about_experts(condition: Expression) -> bool:
-    return "None" not in condition.text and any("expert" in name for name in _fields(condition))
 
 
 def _routes(node: Node) -> bool:

@@ -14,9 +14,19 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, SpecError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.specs.library import shipped_library
-from archspec.tree.builder import Builder, Node, auto_class
-from archspec.tree.tensors import Tensor, modules, output_embeddings, quantities_of, tensors
-from archspec.tree.ties import TiedGroup, fold_layers, tie_notes, tied_groups
+from archspec.tree.builder import Builder
+from archspec.tree.node import Node, auto_class
+from archspec.tree.tensors import (
+    Tensor,
+    TiedGroup,
+    fold_layers,
+    modules,
+    output_embeddings,
+    quantities_of,
+    tensors,
+    tie_notes,
+    tied_groups,
+)
 
 Build = Callable[..., Node]
 
