@@ -11,6 +11,7 @@ from archspec.compare.alignment import Alignment, Change, key
 from archspec.errors import ArchspecError, FormulaError
 from archspec.render.order import sort_terms
 from archspec.render.printers import CodePrinter
+from archspec.symbolic.fields import without_assumptions
 from archspec.tree.tensors import fold_layers
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class _Side:
         for tensor in formula.tensors:
             if tensor.kind == "parameter":
                 name = fold_layers(key(re.sub(r"\{[^}]*\}", "0", tensor.name), prefix))
-                self.sums[name] = self.sums.get(name, 0) + formula.without_assumptions(tensor.numel)
+                self.sums[name] = self.sums.get(name, 0) + without_assumptions(tensor.numel)
 
     def rename_fields(self, other: _Side) -> None:
         """Rename a part's own fields as in a composite: `hidden_size` becomes `text_config.hidden_size`."""

@@ -17,7 +17,7 @@ from archspec.language.expression import EvaluationError, parse
 from archspec.language.yaml_reader import Scalar
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.closed_form import ClosedForm
-from archspec.symbolic.fields import exact_number
+from archspec.symbolic.fields import exact_number, without_assumptions
 from archspec.symbolic.formal import Formal
 from archspec.symbolic.path_conditions import Number
 
@@ -99,10 +99,10 @@ def _expression(text: Scalar, values: Mapping[str, int | float]) -> Any:
     if evaluator.notes.words:
         return None
     if isinstance(value, Number):
-        return ClosedForm.without_assumptions(evaluator.notes.sympy_form(value))
+        return without_assumptions(evaluator.notes.sympy_form(value))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
-    return ClosedForm.without_assumptions(exact_number(value))
+    return without_assumptions(exact_number(value))
 
 
 def cases_of_flags(

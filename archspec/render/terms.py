@@ -17,6 +17,7 @@ import sympy
 
 from archspec.render.order import leading_places, order, product, sort_terms
 from archspec.symbolic.closed_form import ClosedForm
+from archspec.symbolic.fields import without_assumptions
 from archspec.symbolic.repetitions import SymbolicTensor
 from archspec.tables.quantities import FORMULAS
 
@@ -70,9 +71,9 @@ def arrange_terms(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None 
         groups.setdefault(repetition, []).append(once)
     terms = []
     for repetition, inner in groups.items():
-        once = formula.without_assumptions(sympy.expand(sympy.Add(*inner)))
+        once = without_assumptions(sympy.expand(sympy.Add(*inner)))
         once = sympy.expand(once.xreplace(formula.replacements))
-        times = formula.without_assumptions(repetition).xreplace(formula.replacements)
+        times = without_assumptions(repetition).xreplace(formula.replacements)
         if once != 0:
             parts = factor_terms(once)
             terms += parts if times == 1 else [multiply([times, add(parts)])]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import chain, count
 from typing import Any
 
 import sympy
@@ -33,7 +35,7 @@ class Assumptions:
     """The decisions of a formula: those on its path, and their words.
 
     ``values`` are the numbers that became symbols, ``pinned`` those that keep their values, ``definitions``
-    those that are not fields; ``guards`` are those of the evaluation in progress.
+    those that are not fields (text, value, place); ``guards`` are those of the evaluation in progress.
     """
 
     def __init__(self) -> None:
@@ -42,8 +44,7 @@ class Assumptions:
         self.noted: dict[str, dict[Any, bool]] = {}
         self.pinned: set[str] = set()
         self.values: dict[str, Any] = {}
-        self.definitions: dict[str, tuple[str, Any]] = {}
-        self.meant: dict[str, tuple[str, Any, Any]] = {}
+        self.definitions: dict[str, tuple[str, Any, Any]] = {}
         self.loops: list[Loop] = []
         self.open: list[Loop] = []
         self.guards: list[Guard] = []
@@ -79,16 +80,14 @@ class Assumptions:
 
     def find_earlier(self, loop: Loop) -> Iteration | None:
         """Return an iteration in which everything was decided as it would be in the next one."""
-        known = ChainMap({other.symbol: other.index for other in self.open}, self.values)
-        known = known.new_child({loop.symbol: loop.index + 1})
-        return next((turn for turn in loop.history if turn.value and self._repeats(turn, known)), None)
-
-    def _repeats(self, turn: Iteration, known: Mapping[Any, Any]) -> bool:
-        decisions = (one for one in turn.decisions if not isinstance(one, Test))
-        try:
-            return all(one.is_met(self.space.atoms, known) for one in decisions)
-        except (LookupError, ArithmeticError):
-            return False
+        places = {other.symbol: other.index for other in self.open} | {loop.symbol: loop.index + 1}
+        known = ChainMap(places, self.values)
+        for turn in loop.history:
+            decisions = (one for one in turn.decisions if not isinstance(one, Test))
+            with suppress(LookupError, ArithmeticError):
+                if turn.value and all(one.is_met(self.space.atoms, known) for one in decisions):
+                    return turn
+        return None
 
     @property
     def words(self) -> dict[str, bool]:
@@ -202,9 +201,8 @@ class Assumptions:
         ``where`` distinguishes definitions in the same words.
         """
         meant = (definition, value, where)
-        known = [name for name, other in self.meant.items() if other == meant]
-        for name in [*known, *names, *(f"{names[0]}_{number}" for number in range(2, 1000))]:
-            if self.meant.setdefault(name, meant) == meant:
-                self.definitions[name] = (definition, value)
-                return self.field(name, value)
-        raise AssertionError("a formula has fewer than a thousand defined symbols")
+        known = [name for name, other in self.definitions.items() if other == meant]
+        others = (f"{names[0]}_{number}" for number in count(2))
+        name = next(one for one in chain(known, names, others) if self.definitions.get(one, meant) == meant)
+        self.definitions[name] = meant
+        return self.field(name, value)

@@ -95,8 +95,9 @@ class SymbolicBuilder(Costed):
 
     def _derive(self, scope: Scope, expression: Expression, value: Any) -> Any:
         """Return the expression of a derived field."""
-        found: Any = Derived(value) if _is_derived(value) else None
-        if found is None:
+        if isinstance(value, list) and all(isinstance(item, bool | str | None) for item in value):
+            value = Derived(value)
+        else:
             self.frames.append(Frame(scope, {}, {}))
             try:
                 found = self.evaluate(expression, {})
@@ -104,9 +105,8 @@ class SymbolicBuilder(Costed):
                 self.frames.pop()
             if concrete_values(found) == value:
                 return found
-            found = value
         self.config.add_dependencies(scope, [expression])
-        return found
+        return value
 
     def _symbol(self, path: str, value: Any) -> Any:
         if isinstance(value, bool) or value is None or isinstance(value, str):
@@ -122,10 +122,9 @@ class SymbolicBuilder(Costed):
         return value
 
     def tied_here(self, scope: Scope) -> bool:
-        tied = super().tied_here(scope)
         if scope.has("tie_word_embeddings"):
             self.read(scope, "tie_word_embeddings")
-        return tied
+        return super().tied_here(scope)
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         built = super().leaf(name, arguments, keywords, node)
@@ -178,19 +177,17 @@ class SymbolicBuilder(Costed):
     def _set_lengths(self, call: Call | Step, trains: bool) -> None:
         named = {name: self.notes.field(name, value) for name, value in call.lengths().items()}
         tokens = named["tokens"]
+        least = {"batch": 1, "tokens": 1}
         if isinstance(call, Step):
             named["new_encoder_tokens"], named["context"] = named["encoder_tokens"], tokens
-            self.axes = {**training_axes(call), **named}
+            self.axes, lengths = {**training_axes(call), **named}, call.call
+            least |= {"tokens": 2, "encoder_tokens": 2} if call.encoder_tokens else {"tokens": 2}
         else:
-            self.axes = {**axes_of(call), **named, "context": named["past"] + tokens}
+            self.axes, lengths = {**axes_of(call), **named, "context": named["past"] + tokens}, call
         if trains:
             self.axes |= {"past": 0, "context": tokens, "new_encoder_tokens": named["encoder_tokens"]}
-        least = {"batch": 1, "tokens": 2 if isinstance(call, Step) else 1}
-        if isinstance(call, Step) and call.encoder_tokens:
-            least["encoder_tokens"] = 2
         for name, length in least.items():
             self.notes.check(">=", self.notes.sympy_form(named[name]), sympy.Integer(length))
-        lengths = call.call if isinstance(call, Step) else call
         self._limit("tokens", tokens + self.axes["past"], lengths.context)
         self._limit("encoder_tokens", named["encoder_tokens"], lengths.encoder_tokens)
 
@@ -215,10 +212,6 @@ class SymbolicBuilder(Costed):
                         self.notes.check(">", size, sympy.Integer(0))
                 return
         self.notes.check("==", self.notes.sympy_form(self.axes["past"]), sympy.Integer(0))
-
-
-def _is_derived(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, bool | str | None) for item in value)
 
 
 def with_cost_rows(node: Node, checkpointing: bool = False, caches: bool = True) -> Node:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from itertools import product
 from math import isfinite
@@ -23,7 +24,7 @@ from archspec.language.expression import condition_text
 from archspec.reports import assignments
 from archspec.symbolic.builder import SymbolicBuilder, with_cost_rows
 from archspec.symbolic.counts import Loops
-from archspec.symbolic.fields import exact_number
+from archspec.symbolic.fields import exact_number, without_assumptions
 from archspec.symbolic.polynomials import MAX_WORK
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.symbolic.validity.checks import Validity, validity
@@ -60,18 +61,21 @@ class ClosedForm:
         self.call, self.scope, notes = call, builder.scope, builder.notes
         self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
         self.model_type, self.quantity_name, self.scale = self.scope.spec.model_type, quantity, 1
-        self.expr = self.without_assumptions(sympy.expand(sympy.Add(*map(FORMULAS[quantity].term, tensors))))
+        self.expr = without_assumptions(sympy.expand(sympy.Add(*map(FORMULAS[quantity].term, tensors))))
         self.replacements: dict[Any, Any] = {}
         self.stated: list[str] = []
         entering = {symbol.name for symbol in self.expr.free_symbols}
-        self.definitions = {name: text for name, (text, _) in notes.definitions.items() if name in entering}
+        self.definitions = {name: text for name, (text, *_) in notes.definitions.items() if name in entering}
         self.config_values: dict[str, int | float] = notes.values
         self.symbols = {name: notes.values[name] for name in sorted(entering & notes.values.keys())}
         self.flags, self.conditions = dict(builder.flags), notes.words
         self.pinned = notes.pinned - entering
         self._relied_on = notes, builder.config, builder.flags
         known = entering | self.pinned
-        self.absent = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
+        fields = self.scope.spec.fields.items()
+        counted = [name for name, one in fields if not one.only_costs and not name.endswith("_token_id")]
+        numeric = [name for name in counted if type(self.scope.get(name)) in (int, float)]
+        self.absent = tuple(name for name in numeric if name not in known)
         self.assumptions = assignments(self.flags)
         met = (condition_text(text, holds) for text, holds in self.conditions.items())
         self.assumptions += dict.fromkeys(met)
@@ -107,13 +111,6 @@ class ClosedForm:
                 return found
         raise FormulaError(f"{architecture}: the closed form does not give the exact {quantity}, {wanted:,}")
 
-    @staticmethod
-    def without_assumptions(expr: Any) -> Any:
-        """Return the expression over symbols without assumptions, as a user writes them."""
-        return sympy.sympify(expr).xreplace(
-            {symbol: sympy.Symbol(symbol.name) for symbol in sympy.sympify(expr).free_symbols}
-        )
-
     @cached_property
     def validity(self) -> Validity:
         """Every condition that the formula relies on, before replacements."""
@@ -130,17 +127,13 @@ class ClosedForm:
 
     def _is_unused(self, name: str) -> bool:
         """Return True if all valid values of a field give the same count, and other values are valid."""
-        counts = dict(self._at_others(name))
-        return len(counts) > 1 and len({*counts.values()}) == 1
-
-    def _at_others(self, name: str) -> Iterator[tuple[Any, int]]:
+        counts: dict[Any, int] = {}
         for value in other_values(self.scope.get(name)):
-            try:
+            with suppress(ArchspecError):
                 scope = Scope(self.scope.spec, {**self.scope.raw, name: value}, self.scope.origin)
                 scope.validate()
-                yield value, exact_count(scope, self.architecture, self.quantity, self.call)
-            except ArchspecError:
-                continue
+                counts[value] = exact_count(scope, self.architecture, self.quantity, self.call)
+        return len(counts) > 1 and len({*counts.values()}) == 1
 
     def evaluate(self) -> int:
         return self.value_at(self.symbols)
@@ -177,9 +170,8 @@ class ClosedForm:
             message = "activation_bytes is already in bytes, at the dtype of the training step"
             raise FormulaError(message, help=f"leave out {option('dtype')}")
         if FORMULAS[self.quantity].unit == "FLOPs":
-            raise FormulaError(
-                f"{option('dtype')} has no effect on {self.quantity}", help=f"leave out {option('dtype')}"
-            )
+            message = f"{option('dtype')} has no effect on {self.quantity}"
+            raise FormulaError(message, help=f"leave out {option('dtype')}")
         is_cache = self.quantity == "cache_elements"
         kept = Forward(self.scope, self.architecture, *self.call).cache if is_cache and self.call else []
         if any(tensor.dtype for tensor in kept):
@@ -273,12 +265,3 @@ def _write_out_sums(number: Any) -> Any:
         return sympy.Add(*(_write_out_sums(function.subs(index, value)) for value in turns))
 
     return number.replace(sympy.Sum, terms) if number.has(sympy.Sum) else number
-
-
-def _numeric_fields(scope: Scope) -> list[str]:
-    values = {
-        name: scope.get(name)
-        for name, field in scope.spec.fields.items()
-        if not field.only_costs and not name.endswith("_token_id")
-    }
-    return [name for name, value in values.items() if type(value) in (int, float)]

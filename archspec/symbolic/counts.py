@@ -136,7 +136,7 @@ def key(value: Any) -> Any:
     """Return a hashable key of a value, in nested lists too, without using plain values of numbers."""
     if isinstance(value, list | tuple):
         return tuple(map(key, value))
-    return ("swept", value.expr.number) if isinstance(value, Number) else value
+    return value.cache_key if isinstance(value, Number) else value
 
 
 def quantities(root: Node) -> dict[str, Any]:

@@ -28,14 +28,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": sympy.sqrt,
     "log2": lambda x: sympy.log(x, 2),
 }
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": sympy.Eq,
-    "!=": sympy.Ne,
-    "<": sympy.Lt,
-    "<=": sympy.Le,
-    ">": sympy.Gt,
-    ">=": sympy.Ge,
-}
 _FORMS: dict[str, Callable[..., Any]] = {
     **FUNCTIONS,
     "+": operator.add,
@@ -63,7 +55,7 @@ def exact_number(value: int | float) -> Any:
 def _one_or_zero(op: str, sides: tuple[Any, ...]) -> Any:
     if not op:
         return sympy.Function("test")(*sides)
-    return sympy.Piecewise((1, _RELATIONS[op](*sides)), (0, True))
+    return sympy.Piecewise((1, sympy.Rel(*sides, op)), (0, True))
 
 
 class Relation(NamedTuple):
@@ -135,27 +127,27 @@ def in_turn(space: Space, expr: Any, places: Mapping[Any, int]) -> Any:
     return space.atom(expr.op, args, expr.low, expr.high)
 
 
-def sympy_form(space: Space, expr: Poly | Operation) -> Any:
+def sympy_form(space: Space, expr: Any) -> Any:
     """Return a SymPy expression over nonnegative symbols with the names of the fields."""
+    if not isinstance(expr, Poly | Operation):
+        return expr
     key = (type(expr), expr.number)
     if key not in space.forms:
-        space.forms[key] = _sum(space, expr) if isinstance(expr, Poly) else _operation(space, expr)
+        space.forms[key] = _new_form(space, expr)
     return space.forms[key]
 
 
-def _sum(space: Space, poly: Poly) -> Any:
-    return sympy.Add(
-        *(
-            sympy.Mul(coefficient, *(sympy_form(space, space.atoms[n]) ** power for n, power in monomial))
-            for monomial, coefficient in poly.terms
-        )
-    )
+def _new_form(space: Space, expr: Poly | Operation) -> Any:
+    if isinstance(expr, Poly):
+        powers = ((c, *(sympy_form(space, space.atoms[n]) ** p for n, p in term)) for term, c in expr.terms)
+        return sympy.Add(*(sympy.Mul(*factors) for factors in powers))
+    if expr.op == "field":
+        whole = {} if isinstance(expr, Real) else {"integer": True}
+        return sympy.Symbol(expr.args[0], nonnegative=True, **whole)
+    return _FORMS[expr.op](*(sympy_form(space, arg) for arg in expr.args))
 
 
-def _operation(space: Space, made: Operation) -> Any:
-    if made.op == "field":
-        whole = {} if isinstance(made, Real) else {"integer": True}
-        return sympy.Symbol(made.args[0], nonnegative=True, **whole)
-    return _FORMS[made.op](
-        *(sympy_form(space, a) if isinstance(a, Poly | Operation) else a for a in made.args)
-    )
+def without_assumptions(expr: Any) -> Any:
+    """Return an expression over symbols without assumptions, as a user writes them."""
+    expr = sympy.sympify(expr)
+    return expr.xreplace({symbol: sympy.Symbol(symbol.name) for symbol in expr.free_symbols})

@@ -13,7 +13,7 @@ from archspec.language.operations import BINARY, COMPARE
 from archspec.language.operations import FUNCTIONS as PLAIN
 from archspec.language.values import value_of
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.counts import Turn, key, repeat
+from archspec.symbolic.counts import Turn, repeat
 from archspec.symbolic.expressions import Lookup, Poly
 from archspec.symbolic.fields import FUNCTIONS, Relation, function, in_turn
 from archspec.symbolic.loops import Derived, Guard, Iteration, LayerText, Loop
@@ -140,9 +140,6 @@ class Formal(Exact):
 
     def to_list(self, value: Any) -> Any:
         return value.fix() if isinstance(value, SymRange) else value
-
-    def known_by(self, value: Any) -> Any:
-        return key(value) if isinstance(value, Number) else super().known_by(value)
 
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         found = numbers_in(arguments)

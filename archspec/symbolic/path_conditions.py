@@ -185,6 +185,10 @@ class Number:
         return holds
 
     @property
+    def cache_key(self) -> Any:
+        return "swept", self.expr.number
+
+    @property
     def decision_value(self) -> Any:
         """The number that torch's layers decide on: this one, so that the path records the decisions."""
         return self
@@ -247,10 +251,10 @@ def symbolic_function(name: str, arguments: list[Any]) -> Any:
     if name not in ("min", "max"):
         return None
     listed = first if len(arguments) == 1 and isinstance(first, list) else arguments
-    path = next((part.path for part in listed if isinstance(part, Number)), None)
-    if path is None or not all(type(value_of(part)) is int for part in listed):
+    values, found = list(map(value_of, listed)), numbers_in(listed)
+    if not found or not all(type(value) is int for value in values):
         return None
-    value = {"min": min, "max": max}[name](map(value_of, listed))
+    path, value = found[0].path, min(values) if name == "min" else max(values)
     exprs = [expr for part in listed if isinstance(expr := path.expr_of(part), Poly)]
     return path.number(path.space.extreme(name, exprs), value)
 

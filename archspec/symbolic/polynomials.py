@@ -196,15 +196,12 @@ class Space:
 
     def extreme(self, name: str, args: Sequence[Poly]) -> Poly:
         """Return `min` or `max`, without arguments that cannot be it by their bounds."""
-        if name == "min":
-            first = min(args, key=lambda arg: arg.high)
-            others = [arg for arg in dict.fromkeys(args) if arg is not first and arg.low < first.high]
-            ends = min(arg.low for arg in args), first.high
-        else:
-            first = max(args, key=lambda arg: arg.low)
-            others = [arg for arg in dict.fromkeys(args) if arg is not first and arg.high > first.low]
-            ends = first.low, max(arg.high for arg in args)
-        return self.atom(name, (first, *others), *ends) if others else first
+        is_min, pick = name == "min", min if name == "min" else max
+        low, high = pick(arg.low for arg in args), pick(arg.high for arg in args)
+        first = pick(args, key=lambda arg: arg.high if is_min else arg.low)
+        possible = (arg for arg in dict.fromkeys(args) if (arg.low < high if is_min else arg.high > low))
+        others = [arg for arg in possible if arg is not first]
+        return self.atom(name, (first, *others), low, high) if others else first
 
     def count_below(self, places: Sequence[int], poly: Poly) -> Poly:
         """Return how many of some ascending numbers are below a polynomial."""

@@ -16,7 +16,7 @@ from archspec.language.domain import Comprehension, Exact, Walk
 from archspec.language.expression import Locals
 from archspec.language.operations import BINARY, MAX_ITEMS
 from archspec.language.values import value_of
-from archspec.symbolic.counts import Loops, Turn, key, kinds, quantities, repeat
+from archspec.symbolic.counts import Loops, Turn, kinds, quantities, repeat
 from archspec.symbolic.path_conditions import Number, SymRange, fix_value, symbolic_function
 from archspec.tree.builder import Builder
 from archspec.tree.node import Node
@@ -180,9 +180,6 @@ class SweptDomain(Exact):
             return super().select(items, wanted)
         place = items.find_first(wanted)
         return [] if place is None else [items.value[place]]
-
-    def known_by(self, value: Any) -> Any:
-        return key(value) if isinstance(value, Number) else super().known_by(value)
 
 
 def _of_growing(name: str, items: Growing) -> Any:

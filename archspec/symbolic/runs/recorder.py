@@ -14,7 +14,6 @@ from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.values import value_of
 from archspec.specs.records import Module, Spec
-from archspec.symbolic.counts import key
 from archspec.symbolic.expressions import Condition
 from archspec.symbolic.path_conditions import Number, concrete_values, fix_value, symbolic_function
 from archspec.symbolic.polynomials import Space
@@ -145,9 +144,6 @@ class Recorder(Exact):
 
     def length(self, value: Any) -> Any:
         return value.length if isinstance(value, Items) else super().length(value)
-
-    def known_by(self, value: Any) -> Any:
-        return key(value) if isinstance(value, Number) else super().known_by(value)
 
 
 class RecordedScope(Scope):

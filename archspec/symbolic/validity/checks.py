@@ -14,7 +14,14 @@ import sympy
 
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.expressions import Condition, Lookup, Poly, Real, value_at
-from archspec.symbolic.fields import Relation, exact_number, has_index, in_turn, sympy_form
+from archspec.symbolic.fields import (
+    Relation,
+    exact_number,
+    has_index,
+    in_turn,
+    sympy_form,
+    without_assumptions,
+)
 from archspec.symbolic.loops import Loop, Test
 from archspec.symbolic.path_conditions import Path
 from archspec.symbolic.polynomials import EXACT_FLOAT
@@ -82,11 +89,10 @@ def validity(notes: Assumptions, config: ConfigConditions, flags: Mapping[str, A
             values[name] = numbers[name]
         else:
             found[Check("==", sympy.Symbol(name), exact_number(numbers[name]))] = None
-    defined = {sympy.Symbol(name): exact_number(value) for name, (_, value) in notes.definitions.items()}
-    plain = [
-        Check(op, _without_assumptions(left, defined), _without_assumptions(right, defined))
-        for op, left, right in found
-    ]
+    defined = {sympy.Symbol(name): exact_number(value) for name, (_, value, _) in notes.definitions.items()}
+    plain = (  # numbers that are not fields are constants
+        Check(one.op, *(without_assumptions(side).xreplace(defined) for side in one[1:])) for one in found
+    )
     return Validity(tuple(dict.fromkeys(plain)), values, numbers, frozenset(config.computed))
 
 
@@ -217,13 +223,6 @@ def _check(notes: Assumptions, condition: Condition) -> Check:
         for sign in (1, -1)
     )
     return Check(op, left, right) if left.free_symbols else Check(_TURNED[op], right, left)
-
-
-def _without_assumptions(expr: Any, defined: Mapping[Any, Any]) -> Any:
-    """Return an expression over symbols without assumptions; numbers that are not fields are constants."""
-    expr = sympy.sympify(expr)
-    plain = expr.xreplace({symbol: sympy.Symbol(symbol.name) for symbol in expr.free_symbols})
-    return plain.xreplace(defined)
 
 
 class Exactness:
