@@ -69,17 +69,21 @@ class Exact:
         return function(*arguments)
 
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
+        if name == "len" and len(arguments) == 1 and hasattr(arguments[0], "length"):
+            return arguments[0].length
         value = at.apply_function(FUNCTIONS[name], arguments, node)
         if name in ("enumerate", "zip", "reversed", "set"):
             return at.apply_function(list, (value,), node)
         return value
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
+        value = self.to_list(value)
         if name in METHODS.get(type(value), ()):
             return at.apply_function(getattr(value, name), arguments, node)
         at.fail(f"{describe(value)} has no method .{name}()", node, f"remove .{name}()")
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
+        value = self.to_list(value)
         if not isinstance(value, _ITEMISED):
             help_ = f"remove the index [{ast.unparse(node.slice)}]"
             at.fail(f"`{ast.unparse(node.value)}` is {describe(value)}, not a list", node, help_)
@@ -89,6 +93,7 @@ class Exact:
         return at.apply_function(operator.getitem, (value, index), node)
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
+        value = self.to_list(value)
         if not isinstance(value, list | tuple | range | dict):
             text = ast.unparse(node)
             is_number = describe(value).startswith("the number")
@@ -129,7 +134,8 @@ class Exact:
         return value
 
     def length(self, value: Any) -> Any:
-        return len(value) if isinstance(value, list) else None
+        """Return the length of a list, which may be a number of the domain; None for other values."""
+        return getattr(value, "length", len(value) if isinstance(value, list) else None)
 
     def select(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
         """Return the wanted items of a list; the first of them is enough."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from archspec.language.domain import SEQUENCES, Comprehension, Exact, Walk
+from archspec.language.domain import SEQUENCES, Comprehension, Walk
 from archspec.language.expression import SEEN, Locals
 from archspec.language.operations import BINARY, COMPARE
 from archspec.language.operations import FUNCTIONS as PLAIN
@@ -19,20 +19,21 @@ from archspec.symbolic.fields import FUNCTIONS, Relation, function, in_turn
 from archspec.symbolic.loops import Derived, Guard, Iteration, LayerText, Loop
 from archspec.symbolic.path_conditions import (
     Number,
+    NumberDomain,
     SymRange,
     concrete_values,
     fix_value,
     guards_of,
     numbers_in,
-    symbolic_function,
 )
 from archspec.symbolic.polynomials import LARGEST
 from archspec.tree.node import Node
 
+text_of = lru_cache(maxsize=SEEN)(ast.unparse)
 _SIGNS = dict(zip(COMPARE, ("==", "!=", "<", "<=", ">", ">="), strict=False))
 
 
-class Formal(Exact):
+class Formal(NumberDomain):
     """Numbers of a formula. With ``opaque_floats``, int() of a float is a new symbol."""
 
     def __init__(self, notes: Assumptions, opaque_floats: bool = False, unroll: bool = False) -> None:
@@ -125,9 +126,6 @@ class Formal(Exact):
             found.index = index.expr
         return found
 
-    def iterate(self, value: Any, node: ast.expr, at: Walk) -> Any:
-        return super().iterate(self.to_list(value), node, at)
-
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
         if function is BINARY[ast.Mult] and any(isinstance(part, SEQUENCES) for part in arguments):
             arguments = [fix_value(part) for part in arguments]  # the length of a list
@@ -136,7 +134,7 @@ class Formal(Exact):
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         if not isinstance(value, dict):
             arguments = [fix_value(argument) for argument in arguments]
-        return super().method(self.to_list(value), name, arguments, node, at)
+        return super().method(value, name, arguments, node, at)
 
     def to_list(self, value: Any) -> Any:
         return value.fix() if isinstance(value, SymRange) else value
@@ -149,14 +147,9 @@ class Formal(Exact):
         if name == "range" and found and len(arguments) < 3:
             at.apply_function(range, map(value_of, arguments), node)
             return SymRange(*arguments) if len(arguments) == 2 else SymRange(0, arguments[0])
-        if name == "len" and isinstance(arguments[0], SymRange):
-            return arguments[0].length
         if found and name in (*FUNCTIONS, "int", "round", "log"):
             return self._number(name, arguments, found, node, at)
-        if name == "range":
-            arguments = [fix_value(argument) for argument in arguments]
-        number = symbolic_function(name, arguments)
-        return super().function(name, arguments, node, at) if number is None else number
+        return super().function(name, arguments, node, at)
 
     def _number(self, name: str, arguments: list[Any], found: list[Number], node: ast.Call, at: Walk) -> Any:
         """Return a function of numbers: an expression, or a new symbol at the values of this run."""
@@ -182,18 +175,15 @@ class Formal(Exact):
         if len(node.generators) > 1 or first.ifs:
             return super().evaluate_list(node, local, at)
         source = at.visit(first.iter, local)
-        for end in numbers_in(source if isinstance(source, SymRange) else []):
-            if (
-                same := self.path.condition("==", end.expr, self.space.constant(end.value), True)
-            ) is not None:
-                self.notes.add_decision(same, end.expr.axes)
-        plain = (
-            range(value_of(source.start), value_of(source.stop)) if isinstance(source, SymRange) else source
-        )
+        plain = range(*map(value_of, source)) if isinstance(source, SymRange) else source
         items = self.iterate(plain, first.iter, at)
         items = items if isinstance(items, range) and items.step == 1 else list(items)
         own = (items.start, items.stop) if isinstance(items, range) else (0, len(items))
         ends = source if isinstance(source, SymRange) else SymRange(*own)
+        for end in numbers_in(ends):
+            same = self.path.condition("==", end.expr, self.space.constant(end.value), True)
+            if same is not None:
+                self.notes.add_decision(same, end.expr.axes)
         variable = first.target.id if isinstance(first.target, ast.Name) else "i"
         loop = Loop(self.space, variable, ends, len(items))
         if not items and loop.has_free_length:
@@ -204,14 +194,14 @@ class Formal(Exact):
             return self._share_iterations(at.visit(node.elt, local), loop, ends) if items else []
         self.notes.loops.append(loop)
         self.notes.open.append(loop)
-        variable = ast.unparse(first.target)
+        variable, values = ast.unparse(first.target), []
         try:
-            return [
-                self._leave_loop(self._evaluate_turn(item, items, loop, node, local, at), loop, variable)
-                for item in items
-            ]
+            for item in items:
+                value = self._evaluate_turn(item, items, loop, node, local, at)
+                values.append(self._leave_loop(value, loop, variable))
         finally:
             self.notes.open.pop()
+        return values
 
     def _evaluate_turn(
         self, item: Any, items: Any, loop: Loop, node: Comprehension, local: Locals, at: Walk
@@ -276,12 +266,6 @@ class Formal(Exact):
         items = source if not isinstance(source, SymRange) else [value_of(source.start)]
         at.bind(first.target, next(iter(items)), inner)
         return {at.key(node.key, inner): found[0]}
-
-
-@lru_cache(maxsize=SEEN)
-def text_of(node: ast.expr) -> str:
-    """Return the source of an expression."""
-    return ast.unparse(node)
 
 
 def _strip_not(node: ast.expr, at: Walk) -> tuple[str, bool]:

@@ -7,10 +7,12 @@ value, for instance as a key. So the result is the same expression wherever the 
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from archspec.language.domain import Exact, Walk
 from archspec.language.values import value_of
 from archspec.symbolic.expressions import PYTHON, ROUNDING, Condition, Poly, Real, TooLarge
 from archspec.symbolic.polynomials import Space
@@ -257,6 +259,16 @@ def symbolic_function(name: str, arguments: list[Any]) -> Any:
     path, value = found[0].path, min(values) if name == "min" else max(values)
     exprs = [expr for part in listed if isinstance(expr := path.expr_of(part), Poly)]
     return path.number(path.space.extreme(name, exprs), value)
+
+
+class NumberDomain(Exact):
+    """A domain of Python's numbers and :class:`Number`."""
+
+    def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
+        if name == "range":
+            arguments = list(map(fix_value, arguments))
+        number = symbolic_function(name, arguments)
+        return super().function(name, arguments, node, at) if number is None else number
 
 
 class SymRange(NamedTuple):

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from archspec.configs.scope import Scope
-from archspec.language.domain import Comprehension, Exact, Walk
+from archspec.language.domain import Comprehension, Walk
 from archspec.language.expression import Locals
 from archspec.language.operations import BINARY, MAX_ITEMS
 from archspec.language.values import value_of
 from archspec.symbolic.counts import Loops, Turn, kinds, quantities, repeat
-from archspec.symbolic.path_conditions import Number, SymRange, fix_value, symbolic_function
+from archspec.symbolic.path_conditions import Number, NumberDomain, SymRange, fix_value
 from archspec.tree.builder import Builder
 from archspec.tree.node import Node
 
@@ -68,7 +68,7 @@ class Growing:
         return repr(self.value)
 
 
-class SweptDomain(Exact):
+class SweptDomain(NumberDomain):
     """Python's numbers and :class:`Number`. With ``unroll`` every loop has a plain length."""
 
     def __init__(self, unroll: bool = False) -> None:
@@ -78,16 +78,10 @@ class SweptDomain(Exact):
         first: Any = arguments[0] if len(arguments) == 1 else None
         if name == "range" and not self.unroll and len(arguments) < 3 and isinstance(arguments[-1], Number):
             return SymRange(fix_value(arguments[0]) if len(arguments) == 2 else 0, arguments[-1])
-        if name == "len" and isinstance(first, SymRange | Growing):
-            return first.length
         if isinstance(first, Growing) and (found := _of_growing(name, first)) is not None:
             return found
         for argument in arguments:
             _refuse_repeated(argument)
-        if name == "range":
-            arguments = [fix_value(argument) for argument in arguments]
-        if (number := symbolic_function(name, arguments)) is not None:
-            return number
         if name in ("sum", "prod"):  # floats are rounded in Python's order
             arguments = [_without_floats(self.to_list(argument)) for argument in arguments]
         return super().function(name, arguments, node, at)
@@ -105,16 +99,13 @@ class SweptDomain(Exact):
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
         _refuse_repeated(value)
-        return super().iterate(self.to_list(value), node, at)
-
-    def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        return super().method(self.to_list(value), name, arguments, node, at)
+        return super().iterate(value, node, at)
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
         _refuse_repeated(value)
         if isinstance(value, Growing) and type(index) is int and 0 <= index < len(value.value):
             return value.item(index)
-        return super().item(self.to_list(value), fix_value(index), node, at)
+        return super().item(value, fix_value(index), node, at)
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
         if isinstance(op, ast.In | ast.NotIn) and isinstance(right, Growing):
@@ -171,9 +162,6 @@ class SweptDomain(Exact):
 
     def to_list(self, value: Any) -> Any:
         return value.fix() if isinstance(value, SymRange | Growing) else value
-
-    def length(self, value: Any) -> Any:
-        return value.length if isinstance(value, Growing) else super().length(value)
 
     def select(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
         if not isinstance(items, Growing):

@@ -99,7 +99,7 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
     for other in [other for other in others if is_valid(spec, architecture, other)]:
         expected = exact(spec, architecture, other)
         elsewhere, builder = formulas(spec, architecture, other)
-        meant = {name: text for name, (text, _) in builder.notes.definitions.items()}
+        meant = {name: text for name, (text, *_) in builder.notes.definitions.items()}
         for quantity, formula in found.items():
             there = elsewhere[quantity]
             same = (there.flags, there.conditions) == (formula.flags, formula.conditions)

@@ -118,7 +118,7 @@ def test_rows_of_a_loop(dense: str, guard: str, repetition: str) -> None:
     assert [(row.name, row.guard, str(row.repetition)) for row in found] == [
         ("layers.{i}.dense", guard, repetition)
     ]
-    defined = {name: value for name, (_, value) in builder.notes.definitions.items()}
+    defined = {name: value for name, (_, value, _) in builder.notes.definitions.items()}
     assert defined == ({"L_dense": 2} if repetition == "L_dense" else {})
 
 

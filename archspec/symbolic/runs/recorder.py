@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 from archspec.configs.origin import Origin
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
-from archspec.language.domain import Exact, Walk
+from archspec.language.domain import Walk
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.values import value_of
 from archspec.specs.records import Module, Spec
 from archspec.symbolic.expressions import Condition
-from archspec.symbolic.path_conditions import Number, concrete_values, fix_value, symbolic_function
+from archspec.symbolic.path_conditions import Number, NumberDomain, concrete_values, fix_value
 from archspec.symbolic.polynomials import Space
-from archspec.symbolic.runs.record import Config, FieldPath, Fork, Items, Known, Met, Read, Run
+from archspec.symbolic.runs.record import Config, FieldPath, Fork, Known, Met, Read, Run
 from archspec.tree.builder import Builder, Frame, Node
 
 TIES = "tie_word_embeddings"
@@ -51,7 +51,7 @@ def run(
     return found
 
 
-class Recorder(Exact):
+class Recorder(NumberDomain):
     """The domain of recorded numbers; it records the outcome of each test."""
 
     def __init__(self, found: Run, architecture: str) -> None:
@@ -128,22 +128,11 @@ class Recorder(Exact):
             met = self.as_met(self.fork(node, at), condition.holds, at)
             self.run.met.setdefault((met.test, met.outcome), met._replace(notes=(condition,)))
 
-    def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        if name == "len" and len(arguments) == 1 and isinstance(arguments[0], Items):
-            return arguments[0].length
-        if name == "range":
-            arguments = list(map(fix_value, arguments))
-        number = symbolic_function(name, arguments)
-        return super().function(name, arguments, node, at) if number is None else number
-
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         return super().method(concrete_values(value), name, arguments, node, at)
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
         return super().item(value, fix_value(index), node, at)
-
-    def length(self, value: Any) -> Any:
-        return value.length if isinstance(value, Items) else super().length(value)
 
 
 class RecordedScope(Scope):
