@@ -54,10 +54,10 @@ def has_kind(value: Any, kinds: Iterable[str]) -> bool:
     value = value_of(value)
     for kind in kinds:
         base, _, inner = kind.partition("[")
-        if isinstance(value, KINDS[base]) and (not isinstance(value, bool) or base in ("bool", "any")):
-            wanted = parse_kinds(inner[:-1]) if inner and base != LAYERS else ()
-            if not wanted or all(has_kind(item, wanted) for item in value):
-                return True
+        fits = isinstance(value, KINDS[base]) and (not isinstance(value, bool) or base in ("bool", "any"))
+        wanted = parse_kinds(inner[:-1]) if inner and base != LAYERS else ()
+        if fits and (not wanted or all(has_kind(item, wanted) for item in value)):
+            return True
     return False
 
 

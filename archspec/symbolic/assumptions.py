@@ -196,10 +196,7 @@ class Assumptions:
         return self.define([meaning], meaning, value)
 
     def define(self, names: list[str], definition: str, value: Any, where: Any = None) -> Any:
-        """Return a new number for something without a closed form, under the first free name.
-
-        ``where`` distinguishes definitions in the same words.
-        """
+        """Return a new number, under the first free name; ``where`` distinguishes the same definitions."""
         meant = (definition, value, where)
         known = [name for name, other in self.definitions.items() if other == meant]
         others = (f"{names[0]}_{number}" for number in count(2))

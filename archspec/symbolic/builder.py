@@ -215,10 +215,7 @@ class SymbolicBuilder(Costed):
 
 
 def with_cost_rows(node: Node, checkpointing: bool = False, caches: bool = True) -> Node:
-    """Return the tree with a row for each term of a cost, in place of its tensors.
-
-    So loops, guards and routed experts of costs are added up like those of parameters.
-    """
+    """Return the tree with the terms of costs as tensors: both are added up in the same way."""
     other = node.copy()
     other.ties, other.output_embeddings, other.routed = [], None, routed_of(node)
     caches = caches and node.cache is not None

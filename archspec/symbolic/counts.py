@@ -13,7 +13,7 @@ from archspec.symbolic.expressions import Poly, TooLarge
 from archspec.symbolic.path_conditions import Number
 from archspec.tables.quantities import QUANTITIES
 from archspec.tree.node import Node, Routed
-from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, join_path, quantities_of, tensors
+from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, join_path, modules, quantities_of, tensors
 
 
 class Loops(Exception):
@@ -30,20 +30,16 @@ class Turn(NamedTuple):
 
 
 class TensorPath(NamedTuple):
-    """The path of a tensor, with the iterations, guards, routing and class on the way to it.
-
-    ``template`` is its name in any iteration; ``times`` are factors of how often it counts; ``lists`` are the
-    paths of the lists with modules that count several times.
-    """
+    """The path of a tensor, with the iterations, guards, routing and class on the way to it."""
 
     name: str = ""
-    template: str = ""
-    times: tuple[Any, ...] = ()
+    template: str = ""  # its name in any iteration
+    times: tuple[Any, ...] = ()  # factors of how often it counts
     turns: tuple[Turn, ...] = ()
     guards: frozenset[Any] = frozenset()
     routed: Routed | None = None
     owner: str = ""
-    lists: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()  # the paths of lists with modules that count several times
 
     def child(self, name: str, turn: Turn | None = None) -> TensorPath:
         inner = TensorPath(join_path(self.name, name), join_path(self.template, name), *self[2:])
@@ -102,8 +98,7 @@ def kinds(modules: list[Node | None], length: Number) -> list[Node]:
 def count_below(places: list[int], size: int, length: Number, exact: bool) -> Any:
     """Return how many of some places are below the length, which is at most `size`.
 
-    For consecutive or evenly spaced places it is an expression of the length. With `exact` the path records
-    if consecutive places begin or end within the list.
+    With `exact` the path records if consecutive places begin or end within the list.
     """
     first, last = places[0], places[-1]
     if exact and last - first + 1 == len(places):
@@ -140,15 +135,14 @@ def key(value: Any) -> Any:
 
 
 def quantities(root: Node) -> dict[str, Any]:
-    """Return :func:`archspec.tree.tensors.quantities_of` of a tree with repeated modules.
+    """Return the quantities of a tree with repeated modules.
 
-    Errors: :class:`Loops` if ties name single iterations of a loop, :class:`TooLarge` for a count that is not
-    handled symbolically.
+    Errors: :class:`Loops` if ties name single iterations of a loop, :class:`TooLarge`.
     """
     places = {place.name: place for place in tensor_paths(root)}
     found = tensors(root)
     lists = {path for place in places.values() for path in place.lists}
-    if lists and any(_overlaps(end, path) for end in _tied_paths(root, "") for path in lists):
+    if lists and any(_overlaps(end, path) for end in _tied_paths(root) for path in lists):
         raise Loops
     for number, tensor in enumerate(found):
         place = places[tensor.name]
@@ -156,8 +150,8 @@ def quantities(root: Node) -> dict[str, Any]:
         active = 0 if place.routed is not None else tensor.active * times
         found[number] = tensor._replace(numel=tensor.numel * times, active=active)
     if lists:
-        modules, listed, last = _sizes(root, 1)
-        if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # the limits of a plain list
+        count, listed, last = _sizes(root, 1)
+        if count > MAX_MODULES or listed - last > MAX_TENSORS:  # the limits of a plain list
             raise ConfigError(f"more than {MAX_MODULES:,} modules or {MAX_TENSORS:,} tensors are not listed")
     total: dict[str, Any] = quantities_of(found)
     routed = sum(_routed_elements(found, places))
@@ -186,22 +180,19 @@ def _routed_elements(found: list[Tensor], places: dict[str, TensorPath]) -> Iter
 
 
 def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
-    modules, listed, last = times, times * len(node.tensors), len(node.tensors)
+    count, listed, last = times, times * len(node.tensors), len(node.tensors)
     children = sorted(node.children.values(), key=lambda child: child.cls not in ("Parameter", "Buffer"))
     for child in children:
         more, others, last = _sizes(child, times if child.turn is None else times * child.turn.times)
-        modules, listed = modules + more, listed + others
-    return modules, listed, last
+        count, listed = count + more, listed + others
+    return count, listed, last
 
 
-def _tied_paths(node: Node, prefix: str) -> Iterator[str]:
-    for target, source, _ in node.ties:
-        yield from (join_path(prefix, end) for end in (target, source))
-    if node.module is not None:
-        for tie in node.module.ties:  # also ties that do not hold
-            yield from (join_path(prefix, end) for end in (tie.target, tie.source))
-    for name, child in node.children.items():
-        yield from _tied_paths(child, join_path(prefix, name))
+def _tied_paths(root: Node) -> Iterator[str]:
+    for prefix, node in modules(root, layers=True):
+        declared = node.module.ties if node.module is not None else ()  # also ties that do not hold
+        pairs = [pair[:2] for pair in node.ties] + [(tie.target, tie.source) for tie in declared]
+        yield from (join_path(prefix, end) for pair in pairs for end in pair)
 
 
 def _overlaps(end: str, holder: str) -> bool:

@@ -108,10 +108,7 @@ class Lookup(NamedTuple):
 
 
 def value_at(atoms: Sequence[Atom], expr: Poly | Operation, known: Mapping[Any, Any]) -> Any:
-    """Return the value of an expression at values of the axes.
-
-    Errors: KeyError for an unknown axis, and for an operation that is not one of numbers alone.
-    """
+    """Return the value of an expression at values of the axes. Errors: KeyError for one without a value."""
     if isinstance(expr, Poly):
         return sum(
             coefficient * math.prod(value_at(atoms, atoms[n], known) ** power for n, power in monomial)

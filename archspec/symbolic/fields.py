@@ -59,14 +59,11 @@ def _one_or_zero(op: str, sides: tuple[Any, ...]) -> Any:
 
 
 class Relation(NamedTuple):
-    """The reason of a test: a comparison of two sides, or, without `op`, numbers in any other way.
-
-    ``given`` are the texts of other tests that `and` or `or` joins with it.
-    """
+    """The reason of a test: a comparison of two sides, or, without `op`, numbers in any other way."""
 
     op: str
     sides: tuple[Poly | Real, ...]
-    given: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()  # the texts of other tests that `and` or `or` joins with it
 
     @property
     def is_comparison(self) -> bool:

@@ -55,6 +55,8 @@ class Loop:
             sympy_form(space, end.expr) if isinstance(end, Number) else sympy.Integer(end) for end in ends
         )
         self.start: int = value_of(ends.start)
+        self.length_expr = self.stop - self.first
+        self.has_free_length = bool(self.length_expr.free_symbols)
         self.history: list[Iteration] = []
         self.decisive: set[str] = set()  # the texts of tests that distinguish iterations
         self.chose: set[str] = set()  # of tests that chose a text, by which anything may be looked up
@@ -67,14 +69,6 @@ class Loop:
     @property
     def index(self) -> int:
         return self.start + len(self.history) - 1
-
-    @property
-    def length_expr(self) -> Any:
-        return self.stop - self.first
-
-    @property
-    def has_free_length(self) -> bool:
-        return bool(self.length_expr.free_symbols)
 
     @cached_property
     def tests(self) -> dict[str, set[tuple[int, Test]]]:
@@ -93,10 +87,7 @@ class Loop:
         return {test.relation for _, test in self.tests[text] if test.relation is not None}
 
     def depends(self, text: str) -> bool:
-        """Return True if a test is decided in another way in some iterations.
-
-        Tests of the index of another loop do not count.
-        """
+        """Return True if a test, not one of another loop's index, has another reason in some iterations."""
         if any(self.symbol in relation.axes for relation in self.relations(text)):
             return True
         turns: dict[tuple[Any, int], set[Any]] = {}

@@ -22,11 +22,7 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 class SymbolicTensor(NamedTuple):
-    """One tensor, or one that `repetition` layers have.
-
-    ``numel`` is the number of elements of all of them together, without copies of other tensors; ``active``
-    the number of those that are active for a token.
-    """
+    """One tensor, or one that `repetition` layers have."""
 
     name: str
     shape: tuple[Any, ...]
@@ -37,8 +33,8 @@ class SymbolicTensor(NamedTuple):
     layer: str
     owner: str
     tied_to: str | None
-    numel: Any
-    active: Any
+    numel: Any  # of all of them together, without copies of other tensors
+    active: Any  # for a token
     embedding: str
 
 
@@ -59,9 +55,7 @@ class Row(NamedTuple):
 
 
 def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTensor]:
-    """Return the rows of a tree that a symbolic builder built.
-
-    A tensor that many layers have is one row: its name with `{i}`, its shape, its repetition and its guard.
+    """Return the rows of a tree; a tensor that many layers have is one, with `{i}` in its name.
 
     Errors: :class:`Loops` for ties that name single iterations of a loop.
     """

@@ -215,10 +215,7 @@ def _without_floats(value: Any) -> Any:
 
 
 def counts(scope: Scope, architecture: str) -> dict[str, Any]:
-    """Return the quantities of :func:`archspec.tree.tensors.quantities_of` as numbers on the scope's path.
-
-    Errors: :class:`archspec.symbolic.expressions.TooLarge` for a count that is not handled symbolically.
-    """
+    """Return the quantities as numbers on the scope's path. Errors: those of :func:`quantities`."""
     try:
         return quantities(Builder(scope).build(architecture))
     except Loops:

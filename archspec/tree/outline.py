@@ -9,20 +9,15 @@ from archspec.typing_light import NamedTuple
 
 
 class Item(NamedTuple):
-    """A module, or ``copies`` identical layers of a ModuleList.
-
-    ``name`` is the attribute (`0-11` for folded layers), ``label`` the class, with its sizes for a layer with
-    tensors. ``params`` and ``buffers`` count the elements of all copies; a tied tensor counts under its first
-    name. ``marks`` report ties and frozen parameters.
-    """
+    """A module, or ``copies`` identical layers of a ModuleList."""
 
     path: str
-    name: str
-    label: str
+    name: str  # the attribute: `0-11` for folded layers
+    label: str  # the class, with its sizes for a layer with tensors
     copies: int
-    params: int
+    params: int  # the elements of all copies; a tied tensor counts under its first name
     buffers: int
-    marks: tuple[str, ...]
+    marks: tuple[str, ...]  # ties and frozen parameters
     children: tuple[Item, ...]
 
 

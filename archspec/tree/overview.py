@@ -19,20 +19,15 @@ _LISTS = ("ModuleList", "Sequential")
 
 
 class Part(NamedTuple):
-    """A module, or ``copies`` similar layers of a list, in each place of the part around it.
+    """A module, or ``copies`` similar layers of a list, in each place of the part around it."""
 
-    ``name`` is the path from the part around it, ``spots`` are the paths and modules that it is in the whole
-    model. ``params`` are those of all; a tied tensor counts under its first name. ``each`` are those of one
-    module, None if they differ. ``children`` are the parts that have rows, if the part is opened.
-    """
-
-    name: str
-    spots: list[tuple[str, Node]]
+    name: str  # the path from the part around it
+    spots: list[tuple[str, Node]]  # its paths and modules in the whole model
     copies: int
-    params: int
-    each: int | None
+    params: int  # of all; a tied tensor counts under its first name
+    each: int | None  # the parameters of one module; None if they differ
     in_layer: bool
-    children: list[Part]
+    children: list[Part]  # those that have rows, if the part is opened
 
     @property
     def cls(self) -> str:

@@ -58,15 +58,12 @@ class Fork(NamedTuple):
 
 
 class Met(NamedTuple):
-    """A test in a run: its outcome, the notes that decided it, and the number of notes before it.
-
-    ``spec`` and ``module`` are the definition that has the test.
-    """
+    """A test in a run, in a module's definition or in that of a config."""
 
     test: Fork
     outcome: bool
-    notes: tuple[Condition | Read, ...]
-    before: int
+    notes: tuple[Condition | Read, ...]  # that decided it
+    before: int  # the number of notes before it
     spec: Spec
     module: str = ""
 

@@ -36,10 +36,7 @@ class Call(NamedTuple):
 def run(
     spec: Spec, architecture: str, raw: Config, ignored: Expression | None = None, space: Space | None = None
 ) -> Run:
-    """Return the run of a config through an architecture; an ``ignored`` condition refuses nothing.
-
-    Conditions of several runs can be compared if the runs share a ``space``.
-    """
+    """Return the run of a config through an architecture; an ``ignored`` condition refuses nothing."""
     found = Run(raw, ignored, space)
     domain = Recorder(found, architecture)
     try:

@@ -42,16 +42,12 @@ class Check(NamedTuple):
 
 
 class Validity(NamedTuple):
-    """``checks`` compare expressions, ``flags`` are the values that fields which only decide must have.
-
-    ``numbers`` are all numeric fields with their values for the config, ``computed`` the fields that the
-    config leaves to be computed from others.
-    """
+    """The conditions of a formula: comparisons, and values of fields; what they are for the config."""
 
     checks: tuple[Check, ...]
-    flags: dict[str, Any]
-    numbers: dict[str, Any]
-    computed: frozenset[str]
+    flags: dict[str, Any]  # the values that fields which only decide must have
+    numbers: dict[str, Any]  # all numeric fields with their values for the config
+    computed: frozenset[str]  # the fields that the config leaves to be computed from others
 
 
 def validity(notes: Assumptions, config: ConfigConditions, flags: Mapping[str, Any]) -> Validity:
