@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.symbolic.expressions import ROUNDING, Operation, Poly, Real
+from archspec.symbolic.expressions import PYTHON, ROUNDING, Operation, Poly, Real
 from archspec.symbolic.polynomials import LARGEST, Space
 
 
@@ -30,11 +29,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 _FORMS: dict[str, Callable[..., Any]] = {
     **FUNCTIONS,
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "**": operator.pow,
+    **PYTHON,
     "//": lambda left, right: sympy.floor(left / right),
     "%": sympy.Mod,
     "trunc": sympy.floor,

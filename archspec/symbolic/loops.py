@@ -51,9 +51,8 @@ class Loop:
     def __init__(self, space: Space, variable: str, ends: SymRange, length: int) -> None:
         self.space, self.variable, self.length = space, variable, length
         self.symbol = sympy.Dummy(variable, integer=True, nonnegative=True)
-        self.first, self.stop = (
-            sympy_form(space, end.expr) if isinstance(end, Number) else sympy.Integer(end) for end in ends
-        )
+        exprs = (end.expr if isinstance(end, Number) else sympy.Integer(end) for end in ends)
+        self.first, self.stop = (sympy_form(space, expr) for expr in exprs)
         self.start: int = value_of(ends.start)
         self.length_expr = self.stop - self.first
         self.has_free_length = bool(self.length_expr.free_symbols)
@@ -114,12 +113,8 @@ class Loop:
         return (op, sympy_form(self.space, sides[0]), sympy_form(self.space, sides[1])) if op else None
 
 
-_CACHES = {  # conditions over local names of formulas/contractions.yaml, in words
-    ("whole or allocation == 'pages'", True): "a full-length cache",
-    ("whole or allocation == 'pages'", False): "a sliding-window cache",
-    ("cached is None", True): "a full-length cache",
-    ("cached is None", False): "a sliding-window cache",
-}
+# over local names of formulas/contractions.yaml
+_IS_FULL = ("whole or allocation == 'pages'", "cached is None")
 
 
 class Guard(NamedTuple):
@@ -130,4 +125,6 @@ class Guard(NamedTuple):
     loop: Loop
 
     def __str__(self) -> str:
-        return _CACHES.get((self.text, self.outcome)) or condition_text(self.text, self.outcome)
+        if self.text in _IS_FULL:
+            return "a full-length cache" if self.outcome else "a sliding-window cache"
+        return condition_text(self.text, self.outcome)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import sympy
@@ -28,13 +28,13 @@ class SymbolicTensor(NamedTuple):
     shape: tuple[Any, ...]
     repetition: Any
     guard: str
+    owner: str
+    numel: Any  # of all of them together, without copies of other tensors
+    active: Any  # for a token
     kind: str
     trainable: bool
     layer: str
-    owner: str
     tied_to: str | None
-    numel: Any  # of all of them together, without copies of other tensors
-    active: Any  # for a token
     embedding: str
 
 
@@ -64,10 +64,8 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
     groups = _merge_rows(_rows(root, notes))
     kinds = Counter((row.place.template, row.guards) for row, *_ in groups)
     counter = Repetitions(notes)
-    found = [
-        counter.row(members, kinds[members[0].place.template, members[0].guards] == 1) for members in groups
-    ]
-    guards = {(guard.loop, guard.text) for members in groups for guard in members[0].guards}
+    found = [counter.row(group, kinds[group[0].place.template, group[0].guards] == 1) for group in groups]
+    guards = {(guard.loop, guard.text) for group in groups for guard in group[0].guards}
     settle_loops(notes, counter.counted, guards, counter.count_closed)
     return found
 
@@ -93,25 +91,21 @@ def _merge_rows(found: list[Row]) -> list[list[Row]]:
     groups: dict[Any, list[Row]] = {}
     for row in found:
         groups.setdefault(row.kind(row.guards), []).append(row)
-    while twins := next(
-        filter(None, (_find_twins(kind, rows[0], groups) for kind, rows in groups.items())), None
-    ):
+    while twins := next(_twins(groups), None):
         kind, twin, rest = twins
         both = [row._replace(guards=rest) for row in (*groups.pop(kind), *groups.pop(twin))]
         groups.setdefault(both[0].kind(rest), []).extend(both)
     return list(groups.values())
 
 
-def _find_twins(
-    kind: Any, row: Row, groups: dict[Any, list[Row]]
-) -> tuple[Any, Any, frozenset[Guard]] | None:
-    """Return the same rows for the other outcome of a guard, and the guards that both have."""
-    for guard in row.guards:
-        rest = row.guards - {guard}
-        twin = row.kind(rest | {guard._replace(outcome=not guard.outcome)})
-        if twin in groups and twin != kind:
-            return kind, twin, rest
-    return None
+def _twins(groups: dict[Any, list[Row]]) -> Iterator[tuple[Any, Any, frozenset[Guard]]]:
+    """Yield groups with the same rows for both outcomes of a guard, and the guards that both have."""
+    for kind, (row, *_) in groups.items():
+        for guard in row.guards:
+            rest = row.guards - {guard}
+            twin = row.kind(rest | {guard._replace(outcome=not guard.outcome)})
+            if twin in groups and twin != kind:
+                yield kind, twin, rest
 
 
 class Repetitions:
@@ -140,21 +134,9 @@ class Repetitions:
             if (chosen - experts).free_symbols:
                 self.notes.note(f"{chosen} <= {experts}", few)
                 self.notes.check("<=" if few else ">", chosen, experts)
-        tensor = row.tensor
-        return SymbolicTensor(
-            name=row.place.template,
-            shape=row.shape,
-            repetition=repetition,
-            guard=_words(row.guards),
-            kind=tensor.kind,
-            trainable=tensor.trainable,
-            layer=tensor.layer,
-            owner=row.place.owner,
-            tied_to=tensor.tied_to,
-            numel=total,
-            active=active,
-            embedding=tensor.embedding,
-        )
+        place, shape, guard = row.place, row.shape, _words(row.guards)
+        facts = {name: getattr(row.tensor, name) for name in SymbolicTensor._fields[-5:]}
+        return SymbolicTensor(place.template, shape, repetition, guard, place.owner, total, active, **facts)
 
     def _series(self, members: list[Row], loop: Loop, term: Any) -> Any:
         row = members[0]
@@ -165,7 +147,7 @@ class Repetitions:
         indices = (
             {turn.loop.symbol: turn.loop.start + turn.position for turn in row.place.turns} for row in members
         )
-        return sympy.Add(*(term.subs(places) for places in indices))
+        return sympy.Add(*map(term.subs, indices))
 
     def _count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
         """Return the number of iterations with the row: the loop's length, a closed form, or a new symbol."""
@@ -192,9 +174,8 @@ class Repetitions:
         after = [part for part in row.place.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
         words = f"number of {loop.variable} in range({loop.length_expr}) with {_words(row.guards)}"
-        return self.notes.sympy_form(
-            self.notes.define(names or ["L_some"], words, members, (loop, row.guards))
-        )
+        symbol = self.notes.define(names or ["L_some"], words, members, (loop, row.guards))
+        return self.notes.sympy_form(symbol)
 
     def _value(self, expr: Any) -> Any:
         values = self.notes.values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from math import inf
 from typing import Any, NamedTuple
 
 from archspec.language.expression import Expression
@@ -76,19 +77,15 @@ class Known(NamedTuple):
     field: Field | None
 
 
-def unlimited_space() -> Space:
-    """Return a space of any number of expressions; runs share it if their conditions are compared."""
-    return Space(limit=float("inf"))
-
-
 class Run:
     """One config's run: its path, each test once for each outcome, the fields, and the refusal.
 
-    Conditions are listed in order, with reads; the use of a plain value is not a condition.
+    Conditions are listed in order, with reads; the use of a plain value is not a condition. Runs share a
+    ``space`` if their conditions are compared.
     """
 
     def __init__(self, raw: Config, ignored: Expression | None = None, space: Space | None = None) -> None:
-        self.raw, self.ignored, self.space = raw, ignored, space or unlimited_space()
+        self.raw, self.ignored, self.space = raw, ignored, space or Space(limit=inf)
         self.path = Path(self.space, self.record, pin=lambda number: None, divide=False)
         self.notes: list[Condition | Read] = []
         self.values: dict[FieldPath, Any] = {}

@@ -8,6 +8,7 @@ than 53 bits. Elsewhere the fields keep their values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 import sympy
@@ -72,11 +73,8 @@ def validity(notes: Assumptions, config: ConfigConditions, flags: Mapping[str, A
         if real.axes:
             most = exact_number(EXACT_FLOAT // 2**scale)
             found[Check("<=", sympy_form(notes.space, real), most)] = None
-    found |= {
-        Check(op, left, right): None
-        for op, left, right in notes.checks
-        if op != "<=" or not (right - left).is_nonnegative
-    }
+    checks = (Check(*one) for one in notes.checks)
+    found |= {one: None for one in checks if one.op != "<=" or not (one.right - one.left).is_nonnegative}
     values = {**flags, **config.values}
     lists = tuple(f"{name}[" for name, value in values.items() if isinstance(value, list))
     values = {name: value for name, value in values.items() if not name.startswith(lists)}
@@ -126,13 +124,12 @@ def _conditions_of(path: Path, relation: Relation) -> set[Any]:
     """Return the conditions, without their outcomes, that can decide a comparison."""
     if not relation.op:
         return set()
-    straight = (*relation.sides,)
-    turned = straight[::-1]
+    left, right = relation.sides
     if relation.op in ("==", "!="):
-        op, pairs = "==", [straight, turned]
+        asked = [("==", left, right), ("==", right, left)]
     else:
-        op, pairs = "<", [straight if relation.op in ("<", ">=") else turned]
-    conditions = (path.condition(op, left, right, True) for left, right in pairs)
+        asked = [("<", left, right) if relation.op in ("<", ">=") else ("<", right, left)]
+    conditions = (path.condition(*one, True) for one in asked)
     return {one[:3] for one in conditions if one is not None}
 
 
@@ -213,11 +210,8 @@ def _check(notes: Assumptions, condition: Condition) -> Check:
     op, space = _SIGNS[condition.op, condition.holds], notes.space
     if condition.right is not None:
         return Check(op, sympy_form(space, condition.left), sympy_form(space, condition.right))
-    terms = condition.left.terms
-    left, right = (
-        sympy_form(space, space.make_poly({monomial: sign * c for monomial, c in terms if sign * c > 0}))
-        for sign in (1, -1)
-    )
+    sides = ({term: sign * c for term, c in condition.left.terms if sign * c > 0} for sign in (1, -1))
+    left, right = (sympy_form(space, space.make_poly(side)) for side in sides)
     return Check(op, left, right) if left.free_symbols else Check(_TURNED[op], right, left)
 
 
@@ -226,35 +220,30 @@ class Exactness:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
-        self.limits: dict[tuple[Real, int], None] = {}
+        self.limits: dict[tuple[Real, float], None] = {}
 
     def is_exact(self, real: Real, rounded: bool = False) -> bool:
         """Return True if every step is exact; before rounding, the last step may be a division."""
         sides = real.args if rounded and real.op == "/" else (real,)
-        found = [self._scale(side) for side in sides]
-        scales = [scale for scale in found if scale is not None]
-        if len(scales) < len(found):
-            return False
-        if len(sides) > 1:
-            self.limits |= dict.fromkeys((side, max(scales)) for side in sides)
-        return True
+        scale = max(map(self._scale, sides))
+        if scale < inf and len(sides) > 1:
+            self.limits |= dict.fromkeys((side, scale) for side in sides)
+        return scale < inf
 
-    def _scale(self, real: Real) -> int | None:
-        """Return the binary digits after the point of a value; None if a step is not exact."""
+    def _scale(self, real: Real) -> float:
+        """Return the binary digits after the point of a value; infinity if a step is not exact."""
         if real.op == "float":
             return _bit_length(real.args[0], 2 * BITS)
         if real.op == "field":
-            return None if _bit_length(self.values[real.args[0]], BITS) is None else BITS
-        if real.op == "int":
-            return 0
-        found = [self._scale(side) for side in real.args] if real.op in ("+", "*") else [None]
-        scales = [scale for scale in found if scale is not None]
-        if len(scales) < len(found):
-            return None
+            return max(BITS, _bit_length(self.values[real.args[0]], BITS))
+        if real.op not in ("+", "*"):
+            return 0 if real.op == "int" else inf
+        scales = [self._scale(side) for side in real.args]
         scale = sum(scales) if real.op == "*" else max(scales)
-        self.limits[real, scale] = None
+        if scale < inf:
+            self.limits[real, scale] = None
         return scale
 
 
-def _bit_length(value: float, most: int) -> int | None:
-    return next((count for count in range(most + 1) if (value * 2**count).is_integer()), None)
+def _bit_length(value: float, most: int) -> float:
+    return next((count for count in range(most + 1) if (value * 2**count).is_integer()), inf)

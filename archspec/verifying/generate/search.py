@@ -10,13 +10,15 @@ import ast
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
+from math import inf
 from typing import Any, NamedTuple
 
 from archspec.language.expression import Expression, names
 from archspec.specs.records import Spec, leaves
 from archspec.specs.references import reachable_modules
 from archspec.symbolic.expressions import Condition, Poly
-from archspec.symbolic.runs.record import Config, FieldPath, Fork, Met, Read, Run, unlimited_space
+from archspec.symbolic.polynomials import Space
+from archspec.symbolic.runs.record import Config, FieldPath, Fork, Met, Read, Run
 from archspec.symbolic.runs.recorder import TIES, run
 from archspec.symbolic.runs.solver import WIDE, Solver, is_deep
 from archspec.verifying.generate.choices import choices, set_values
@@ -55,7 +57,7 @@ class Search:
     def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.runs: list[Run] = []
-        self.space = unlimited_space()
+        self.space = Space(limit=inf)
         self.left = _WORK
         first = next(iter(spec.architectures), architecture)
         # Modules that the first architecture may have are searched with it.
