@@ -58,10 +58,6 @@ class Goal(NamedTuple):
         low, high = math.ceil(self.target * (1 - tolerance)), math.floor(self.target * (1 + tolerance))
         return self._replace(low=max(low, self.low or low), high=min(high, self.high or high, MAX_VALUE - 1))
 
-    def relative_miss(self, size: int) -> Fraction:
-        """Return the relative distance of a size from the target, 0 without a target."""
-        return Fraction(abs(size - self.target), self.target) if self.target is not None else Fraction(0)
-
 
 class Plan(NamedTuple):
     """The goals of a search, and the ``lengths`` of the forward pass that costs are counted for.
@@ -231,14 +227,6 @@ def _ratio_help() -> str:
     return f"write {option('ratio', {'a/b': 'low..high'})}, e.g. {example}"
 
 
-def _check_ratio(text: str, scope: Scope) -> None:
-    """Raise :class:`SweepError` for a ratio of anything but config fields and quantities."""
-    known = [*scope.spec.fields, *scope.spec.attribute_map, *scope.raw]
-    for name in sorted(names_in([expression(text, option("ratio"))]) - {*known, *QUANTITIES, "bytes"}):
-        help_ = did_you_mean(name, known) or "write the names of config fields, e.g. hidden_size"
-        raise SweepError(f"{option('ratio')} {text}: {name} is not a config field", help=help_)
-
-
 def ratio_condition(text: str, given: Any, scope: Scope | None = None) -> str:
     """Return the condition on whole numbers that keeps a ratio `a/b` of fields within a range.
 
@@ -247,11 +235,15 @@ def ratio_condition(text: str, given: Any, scope: Scope | None = None) -> str:
     >>> ratio_condition("hidden_size/n_layer", "100..140")
     'n_layer > 0 and 100 * (n_layer) <= 1 * (hidden_size) and 1 * (hidden_size) <= 140 * (n_layer)'
     """
-    tree = expression(text, option("ratio")).tree
+    parsed = expression(text, option("ratio"))
+    tree = parsed.tree
     if not (isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div)):
         raise SweepError(f"{option('ratio')}: {text} is not a ratio", help=_ratio_help())
     if scope is not None:
-        _check_ratio(text, scope)
+        known = [*scope.spec.fields, *scope.spec.attribute_map, *scope.raw]
+        for name in sorted(names_in([parsed]) - {*known, *QUANTITIES, "bytes"}):
+            help_ = did_you_mean(name, known) or "write the names of config fields, e.g. hidden_size"
+            raise SweepError(f"{option('ratio')} {text}: {name} is not a config field", help=help_)
     above, below = ast.unparse(tree.left), ast.unparse(tree.right)
     span = "..".join(map(str, given)) if isinstance(given, tuple | list) else str(given)
     low, dots, high = span.partition("..")

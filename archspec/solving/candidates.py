@@ -42,11 +42,6 @@ class Request(NamedTuple):
         return Scope(self.library.load(chosen.model_type), chosen.config.raw, chosen.config.origin)
 
     @property
-    def chosen_architecture(self) -> str:
-        """The class that is counted."""
-        return choose(self.config, self.architecture, self.library).architecture
-
-    @property
     def fixed_values(self) -> dict[str, Any]:
         """The fields that are given one value."""
         return {one.name: one.values[0] for one in self.given if len(one.values) == 1}
@@ -105,20 +100,23 @@ def grid_of(
     if other := next((name for name in multiple if name not in free), None):
         help_ = f"add {other} to {option('free')}, or choose from: {', '.join(free)}"
         raise SweepError(f"{option('multiple')}: {other} is not in {option('free')}", help=help_)
-    rising = {one.name: _sort_values(one) for one in given}
+    rising = dict[str, Axis]()
+    for one in given:
+        falls = isinstance(one.values, range) and one.values.step < 0
+        rising[one.name] = one._replace(values=one.values[::-1]) if falls else one
     fixed = {one.name: one.values[0] for one in given if len(one.values) == 1}
     request = request._replace(config=read_config(request.config, fixed))
     axes: dict[str, Sequence[Any]] = {name: one.values for name, one in rising.items()}
     usual: dict[str, int] = {}
     for name in free:
-        one = rising.get(name)
-        step = multiple.get(name, 1 if one else usual_steps.get(name, 1))
+        own_axis = rising.get(name)
+        step = multiple.get(name, 1 if own_axis else usual_steps.get(name, 1))
         if type(step) is not int or not 0 < step <= MAX_VALUE:
             message = f"{option('multiple')} {name}: {describe_value(step)} is not a positive 64-bit integer"
             raise SweepError(message, help=f"pass e.g. {option('multiple', {name: 128})}")
         own = _config_value(request, name)
-        if one is None or one.numeric or step > 1:
-            axes[name] = values = _values(name, one, own, step)
+        if own_axis is None or own_axis.numeric or step > 1:
+            axes[name] = values = _values(name, own_axis, own, step)
             usual[name] = own if _is_size(own) else int(values[len(values) // 2])
     listed = axes_of(axes, MAX_BUDGET)
     for one in listed:
@@ -129,11 +127,6 @@ def grid_of(
 def free_help() -> str:
     """Return the help line of an error that fields named by the user would solve."""
     return f"pass the fields to vary, e.g. {option('free', 'hidden_size,num_hidden_layers')}"
-
-
-def _sort_values(one: Axis) -> Axis:
-    falls = isinstance(one.values, range) and one.values.step < 0
-    return one._replace(values=one.values[::-1]) if falls else one
 
 
 def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]:
@@ -171,13 +164,13 @@ def _is_size(value: Any) -> bool:
 
 
 def _config_value(request: Request, name: str) -> Any:
-    chosen = choose(request.config, request.architecture, request.library)
-    spec = request.library.load(chosen.model_type)
-    check_overrides(spec, {name: 1}, chosen.config)
-    if idle := idle_fields(spec, [name], chosen.config):
+    scope = request.scope
+    config = RawConfig(scope.raw, scope.origin)
+    check_overrides(scope.spec, {name: 1}, config)
+    if idle := idle_fields(scope.spec, [name], config):
         help_ = f"list only fields that affect the counts in {option('free')}"
         raise SweepError(f"{idle[name]}, so it cannot be in {option('free')}", help=help_)
-    scope, leaf = owner(request.scope, name)
+    scope, leaf = owner(scope, name)
     if not scope.has(leaf):  # a field of every config, such as dtype
         raise SweepError(f"{option('free')}: {name} is not a size", help=f"leave out {name}")
     return scope.get(leaf)

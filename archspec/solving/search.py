@@ -69,10 +69,6 @@ def search(subject: Subject, ranking: Ranking) -> Searched:
     return _Search(subject, ranking).run()
 
 
-def _is_ascending(codes: Sequence[int]) -> bool:
-    return isinstance(codes, range) or all(map(lt, codes, codes[1:]))
-
-
 class _Search:
     """A search of a grid, along one of its axes for each combination of the others.
 
@@ -96,7 +92,8 @@ class _Search:
         regions = [self.regions.find(sample) for sample in samples]
         axes = sorted(range(len(self.axes)), key=lambda number: -len(self.codes[number]))
         rising = [n for n in axes if all(region.is_rising(n, self.goals) for region in regions)]
-        ascending = [n for n in rising if _is_ascending(self.codes[n])]
+        listed = {n: () if isinstance(codes, range) else codes for n, codes in enumerate(self.codes)}
+        ascending = [n for n in rising if all(map(lt, listed[n], listed[n][1:]))]
         points = prod(map(len, self.codes))
         if points > MAX_POINTS and (not ascending or points // len(self.codes[ascending[0]]) > MAX_POINTS):
             self._refuse(f"the search has too many configs, {points:,}")
@@ -190,8 +187,8 @@ class _Search:
     def _offer(self, region: Compiled, codes: Sequence[int]) -> None:
         sizes = tuple(size(codes) for size in region.sizes)
         strain = self.shape.strain(self._by_name(codes))
-        pairs = zip(self.goals, sizes, strict=True)
-        misses = [goal.relative_miss(size) for goal, size in pairs if goal.target is not None]
+        pairs = [(goal.target, size) for goal, size in zip(self.goals, sizes, strict=True)]
+        misses = [Fraction(abs(size - target), target) for target, size in pairs if target is not None]
         miss, total = max(misses, default=Fraction(0)), sum(misses)
         key = (strain, miss, total, *codes) if self.ranking.shape_first else (miss, total, strain, *codes)
         named = zip(self.axes, codes, strict=True)

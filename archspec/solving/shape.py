@@ -41,11 +41,6 @@ class Part(NamedTuple):
         return [self.prefix + name for name in sizes(self.scope, role)]
 
     @property
-    def all_fields(self) -> list[str]:
-        """All fields of the shape, the width first."""
-        return [self.width, *self.depths, *self.heads, *self.key_value_heads, *self.feed_forward]
-
-    @property
     def key_value_pairs(self) -> list[tuple[str, str]]:
         """Heads with the number of key-value heads that they share."""
         named = [(name.replace("key_value", "attention"), name) for name in self.key_value_heads]

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from archspec.arguments import check_arguments_of, describe_value
-from archspec.configs.choice import source_of
+from archspec.configs.choice import choose, source_of
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
 from archspec.costs.builder import cost_facts
@@ -119,11 +119,11 @@ def _check_budgets(request: Request, plan: Plan) -> None:
         check_unquantized(request.config, "solve")
     if not plan.has(TRAINING, MEMORY):
         return
-    scope, architecture = request.scope, request.chosen_architecture
-    check_supported(scope, architecture)
-    if cost_facts(scope, architecture, Call(**request.lengths)).encodes:
+    scope, chosen = request.scope, choose(request.config, request.architecture, request.library)
+    check_supported(scope, chosen.architecture)
+    if cost_facts(scope, chosen.architecture, Call(**request.lengths)).encodes:
         names = f"{option('memory')} and {option('flops')}"
-        message = f"{names} are not supported for encoder-decoders such as {architecture}"
+        message = f"{names} are not supported for encoder-decoders such as {chosen.architecture}"
         raise SweepError(message, help=f"pass {option('params')} or {option('bytes')}")
 
 
@@ -240,7 +240,8 @@ class _Solver:
         varied = [one.name for one in self.axes if len(one.values) > 1 and one.name not in self.free]
         chosen = [*self.free, *(name for name in self.planned.ties if name not in self.asked.ties)]
         if not self.names:  # in the usual order: width, depth, heads, feed-forward width
-            places = [name for part in self.parts for name in part.all_fields]
+            shapes = ((p.width, *p.depths, *p.heads, *p.key_value_heads, *p.feed_forward) for p in self.parts)
+            places = [name for shape in shapes for name in shape]
             chosen.sort(key=lambda name: places.index(name) if name in places else len(places))
         sizes = (model.params, model.active_params, model.non_embedding_params, model.params_bytes(dtype))
         config = complete(model, dtype_name(dtype) if dtype else None)
