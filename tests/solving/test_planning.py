@@ -64,16 +64,10 @@ def test_without_a_config_in_the_tolerance_the_nearest_are_returned() -> None:
 
 
 def test_given_fields_stay_and_tied_fields_follow() -> None:
-    found = solve(
-        "LlamaForCausalLM",
-        params="7b",
-        set={"num_hidden_layers": 40, "vocab_size": 128256},
-        tie={"intermediate_size": "4 * hidden_size"},
-        multiple={"hidden_size": 256},
-        top=2,
-        tolerance=5,
-    )
-    for one in found:
+    given = {"num_hidden_layers": 40, "vocab_size": 128256}
+    tie, multiple = {"intermediate_size": "4 * hidden_size"}, {"hidden_size": 256}
+    options: dict[str, Any] = {"set": given, "tie": tie, "multiple": multiple, "tolerance": 5}
+    for one in solve("LlamaForCausalLM", params="7b", top=2, **options):
         config = one.config
         assert (config["num_hidden_layers"], config["vocab_size"]) == (40, 128256)
         assert config["intermediate_size"] == 4 * config["hidden_size"] and config["hidden_size"] % 256 == 0
@@ -96,9 +90,8 @@ def test_key_value_heads_keep_their_share() -> None:
 
 
 def test_kinds_of_layers_come_in_whole_periods() -> None:
-    assert {
-        one.config["num_hidden_layers"] % 8 for one in solve("JambaForCausalLM", params="20b", top=3)
-    } == {0}
+    found = solve("JambaForCausalLM", params="20b", top=3)
+    assert {one.config["num_hidden_layers"] % 8 for one in found} == {0}
 
 
 def test_stacks_of_encoder_and_decoder_grow_together() -> None:

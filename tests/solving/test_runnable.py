@@ -31,22 +31,19 @@ BROKEN: dict[str, dict[str, Any]] = {  # a class, and fields with which its forw
     "CTRLLMHeadModel": {"n_embd": 1281},
     "Gemma4ForCausalLM": {"head_dim": 129},
 }
+_TWO = {"num_hidden_layers": 2}
 _LINEAR = {"num_hidden_layers": 3, "layer_types": ["linear_attention"] * 3}
 _MIXED = {"num_hidden_layers": 3, "layer_types": ["linear_attention", "full_attention", "linear_attention"]}
-_SLIDING = {"num_hidden_layers": 2, "layer_types": ["sliding_attention"] * 2}
-_HYBRID = {"num_hidden_layers": 2, "layers_block_type": ["linear_attention", "hybrid"]}
-_NEW_FALCON = {"num_hidden_layers": 2, "new_decoder_architecture": True, "num_kv_heads": 1}
-_EXPERTS = {"num_hidden_layers": 2, "n_routed_experts": 8}
-PAIRS: list[
-    tuple[str, dict[str, Any], dict[str, Any]]
-] = [  # a class, a config that runs, and one that does not
+_SLIDING = {**_TWO, "layer_types": ["sliding_attention"] * 2}
+_HYBRID = {**_TWO, "layers_block_type": ["linear_attention", "hybrid"]}
+_WIDE = {"hidden_size": 2564, "num_attention_heads": 4}
+_NEW_FALCON = {**_TWO, "new_decoder_architecture": True, "num_kv_heads": 1}
+_EXPERTS = {**_TWO, "n_routed_experts": 8}
+Config = dict[str, Any]
+PAIRS: list[tuple[str, Config, Config]] = [  # a class, a config that runs, and one that does not
     ("BambaForCausalLM", {"num_hidden_layers": 2, "attn_layer_indices": [1]}, {"num_hidden_layers": 2}),
     ("BambaForCausalLM", {"num_hidden_layers": 3, "attn_layer_indices": [2]}, {"attn_layer_indices": [40]}),
-    (
-        "CanineForSequenceClassification",
-        {"num_hidden_layers": 2},
-        {"num_hidden_layers": 2, "num_hash_functions": 7},
-    ),
+    ("CanineForSequenceClassification", _TWO, {**_TWO, "num_hash_functions": 7}),
     ("CodeGenForCausalLM", {"n_layer": 2, "rotary_dim": 62}, {"n_layer": 2, "rotary_dim": 63}),
     ("CodeGenForCausalLM", {"n_layer": 2, "rotary_dim": 256}, {"n_layer": 2, "rotary_dim": 300}),
     ("GPTJForCausalLM", {"n_layer": 2, "rotary_dim": 62}, {"n_layer": 2, "rotary_dim": 63}),
@@ -62,11 +59,7 @@ PAIRS: list[
     ("Qwen3NextForCausalLM", {"num_hidden_layers": 4}, {"num_hidden_layers": 3}),
     ("Qwen3_5ForCausalLM", {"num_hidden_layers": 4}, {"num_hidden_layers": 3}),
     ("NemotronHForCausalLM", {"layers_block_type": ["mamba", "attention"]}, {"layers_block_type": ["mamba"]}),
-    (
-        "Zamba2ForCausalLM",
-        {**_HYBRID, "hidden_size": 2564, "num_attention_heads": 4},
-        {**_HYBRID, "mamba_headdim": 32},
-    ),
+    ("Zamba2ForCausalLM", {**_HYBRID, **_WIDE}, {**_HYBRID, "mamba_headdim": 32}),
     ("Qwen2ForCausalLM", {**_SLIDING, "use_sliding_window": True}, _SLIDING),
     ("Qwen3ForCausalLM", {**_SLIDING, "use_sliding_window": True}, _SLIDING),
     ("GptOssForCausalLM", _SLIDING, {**_SLIDING, "sliding_window": None}),
@@ -88,12 +81,13 @@ SOLVED = [  # a class, budgets, and fields that are given
     ("BertForMaskedLM", {"params": "100m"}, []),
     ("Qwen3NextForCausalLM", {"params": "3b"}, []),
 ]
+solved = pytest.mark.parametrize(("architecture", "budgets", "given"), SOLVED, ids=[one[0] for one in SOLVED])
+pairs = pytest.mark.parametrize(("architecture", "good", "bad"), PAIRS)
 
 
 def test_every_condition_reads_fields_of_its_spec_and_says_nothing_at_the_default_config() -> None:
-    specs = [
-        spec for name in shipped_library().model_types() if (spec := shipped_library().load(name)).runnable
-    ]
+    specs = [shipped_library().load(name) for name in shipped_library().model_types()]
+    specs = [spec for spec in specs if spec.runnable]
     assert len(specs) > 100
     for spec in specs:
         model_type, model = spec.model_type, None
@@ -115,15 +109,8 @@ def test_count_warns_in_one_sentence(architecture: str) -> None:
 
 
 def test_count_prints_the_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    fields = [
-        "--set",
-        "hidden_size=2176",
-        "--set",
-        "num_attention_heads=17",
-        "--set",
-        "num_key_value_heads=8",
-    ]
-    assert main(["count", "LlamaForCausalLM", *fields]) == 0
+    fields = "hidden_size=2176,num_attention_heads=17,num_key_value_heads=8"
+    assert main(["count", "LlamaForCausalLM", "--set", fields]) == 0
     condition = "`num_attention_heads % num_key_value_heads == 0` does not hold"
     values = "(num_attention_heads = 17, num_key_value_heads = 8)"
     assert f"cannot run it: {condition} {values}" in capsys.readouterr().out
@@ -144,9 +131,8 @@ def test_conditions_hold_for_sub_configs(tmp_path: Any) -> None:
 
 
 def test_solve_never_proposes_17_heads_over_8() -> None:
-    found = archspec.solve(
-        "LlamaForCausalLM", params="1.3b", set=["hidden_size=2176", "num_key_value_heads=8"]
-    )
+    given = ["hidden_size=2176", "num_key_value_heads=8"]
+    found = archspec.solve("LlamaForCausalLM", params="1.3b", set=given)
     assert found
     for one in found:
         heads, shared = one.config["num_attention_heads"], one.config["num_key_value_heads"]
@@ -161,10 +147,8 @@ def test_solve_says_why_no_config_can_run() -> None:
     assert "change num_attention_heads or num_key_value_heads" in str(caught.value)
 
 
-@pytest.mark.parametrize(("architecture", "budgets", "given"), SOLVED, ids=[one[0] for one in SOLVED])
-def test_solve_proposes_configs_without_a_warning(
-    architecture: str, budgets: dict[str, Any], given: list[str]
-) -> None:
+@solved
+def test_solve_proposes_configs_without_a_warning(architecture: str, budgets: Config, given: Any) -> None:
     for one in archspec.solve(architecture, set=given, top=3, **budgets):
         model = archspec.load(one.config)
         assert not [*run_problems(model.scope, model.architecture)]
@@ -178,10 +162,8 @@ def _failure(config: dict[str, Any]) -> str:
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize(("architecture", "budgets", "given"), SOLVED, ids=[one[0] for one in SOLVED])
-def test_transformers_runs_every_proposal(
-    architecture: str, budgets: dict[str, Any], given: list[str]
-) -> None:
+@solved
+def test_transformers_runs_every_proposal(architecture: str, budgets: Config, given: Any) -> None:
     for one in archspec.solve(architecture, set=given, top=2, **budgets):
         assert not _failure(one.config)
 
@@ -189,18 +171,14 @@ def test_transformers_runs_every_proposal(
 @pytest.mark.reference
 @pytest.mark.parametrize("architecture", BROKEN)
 def test_transformers_builds_what_is_warned_of_and_cannot_run_it(architecture: str) -> None:
-    model = archspec.load(architecture, set=BROKEN[architecture])
-    config = {"model_type": model.model_type, "num_hidden_layers": 4, **BROKEN[architecture]}
-    assert _failure({**config, "architectures": [architecture]})
-    assert not _failure(
-        {"model_type": model.model_type, "num_hidden_layers": 4, "architectures": [architecture]}
-    )
+    model_type = archspec.load(architecture).model_type
+    usual = {"model_type": model_type, "num_hidden_layers": 4, "architectures": [architecture]}
+    assert _failure({**usual, **BROKEN[architecture]})
+    assert not _failure(usual)
 
 
-@pytest.mark.parametrize(("architecture", "good", "bad"), PAIRS)
-def test_only_configs_that_cannot_run_are_warned_of(
-    architecture: str, good: dict[str, Any], bad: dict[str, Any]
-) -> None:
+@pairs
+def test_only_configs_that_cannot_run_are_warned_of(architecture: str, good: Config, bad: Config) -> None:
     assert not [note for note in archspec.load(architecture, set=good).notes if "cannot run" in note]
     model = archspec.load(architecture, set=bad)
     assert [note for note in model.notes if "cannot run" in note]
@@ -209,10 +187,8 @@ def test_only_configs_that_cannot_run_are_warned_of(
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize(("architecture", "good", "bad"), PAIRS)
-def test_transformers_runs_one_of_two_configs(
-    architecture: str, good: dict[str, Any], bad: dict[str, Any]
-) -> None:
+@pairs
+def test_transformers_runs_one_of_two_configs(architecture: str, good: Config, bad: Config) -> None:
     kind = archspec.load(architecture).model_type
     few = {"num_hidden_layers": 2} if kind == "falcon" else {}
     given = {"model_type": kind, "architectures": [architecture], **few}

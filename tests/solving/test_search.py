@@ -21,31 +21,15 @@ from archspec.solving.solve import solve
 from archspec.symbolic.expressions import Operation
 from archspec.symbolic.polynomials import Space
 
-LLAMA = {
-    "model_type": "llama",
-    "architectures": ["LlamaForCausalLM"],
-    "vocab_size": 320,
-    "hidden_size": 64,
-    "intermediate_size": 160,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-}
-MIXTRAL = {
-    "model_type": "mixtral",
-    "architectures": ["MixtralForCausalLM"],
-    "vocab_size": 100,
-    "hidden_size": 64,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 4,
-    "num_hidden_layers": 2,
-}
-Values = dict[str, int]
+SIZES = {"hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 4, "num_attention_heads": 4}
+LLAMA = {**SIZES, "vocab_size": 320, "architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+MIXTRAL = {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "vocab_size": 100}
+MIXTRAL |= {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "num_hidden_layers": 2}
+Values, Fields = dict[str, int], dict[str, Sequence[int]]
 
 
 def every(
-    config: dict[str, Any],
-    fields: dict[str, Sequence[int]],
-    follow: Callable[[Values], Values] = lambda _: {},
+    config: dict[str, Any], fields: Fields, follow: Callable[[Values], Values] = lambda _: {}
 ) -> list[tuple[Values, archspec.Model]]:
     """All configs of a small grid that can be built, counted one by one."""
     found = []
@@ -66,17 +50,15 @@ def _model(config: str, values: str) -> archspec.Model | None:
     return model
 
 
+SHAPES = {"hidden_size": range(32, 129, 8), "num_hidden_layers": range(1, 13)}
+SHAPES |= {"intermediate_size": range(32, 513, 16)}
+FEW = {"hidden_size": range(8, 129, 16), "num_hidden_layers": range(1, 6)}
+
+
 @pytest.mark.parametrize(
     ("fields", "target"),
     [
-        (
-            {
-                "hidden_size": range(8, 129, 16),
-                "num_hidden_layers": range(1, 6),
-                "intermediate_size": range(16, 401, 32),
-            },
-            250_000,
-        ),
+        ({**FEW, "intermediate_size": range(16, 401, 32)}, 250_000),
         ({"num_hidden_layers": range(1, 65)}, 250_000),
         ({"vocab_size": range(1, 2000, 3)}, 200_000),
         ({"hidden_size": range(4, 400, 4)}, 250_000),
@@ -95,11 +77,8 @@ def test_no_other_config_is_nearer(fields: dict[str, Sequence[int]], target: int
 
 
 def test_the_larger_of_two_misses_counts() -> None:
-    fields = {
-        "num_local_experts": range(2, 20, 2),
-        "intermediate_size": range(4, 300, 12),
-        "num_hidden_layers": range(1, 4),
-    }
+    fields = {"num_local_experts": range(2, 20, 2), "intermediate_size": range(4, 300, 12)}
+    fields |= {"num_hidden_layers": range(1, 4)}
     targets = {"params": 500_000, "active_params": 100_000}
 
     def miss(model: archspec.Model) -> Fraction:
@@ -111,11 +90,8 @@ def test_the_larger_of_two_misses_counts() -> None:
 
 
 def test_limits_ratios_ties_and_conditions_hold() -> None:
-    fields = {
-        "hidden_size": range(8, 129, 8),
-        "num_hidden_layers": range(1, 11),
-        "vocab_size": range(50, 3000, 200),
-    }
+    fields = {"hidden_size": range(8, 129, 8), "num_hidden_layers": range(1, 11)}
+    fields |= {"vocab_size": range(50, 3000, 200)}
 
     def kept(values: Values, model: archspec.Model) -> bool:
         ratio = Fraction(values["hidden_size"], values["num_hidden_layers"])
@@ -123,21 +99,11 @@ def test_limits_ratios_ties_and_conditions_hold() -> None:
         return within and model.params_bytes("bf16") <= 700_000
 
     grid = every(LLAMA, fields, lambda values: {"intermediate_size": 8 * values["hidden_size"] // 3})
-    known = sorted(
-        Fraction(700_000 - 2 * model.params, 700_000) for values, model in grid if kept(values, model)
-    )
-    found = solve(
-        LLAMA,
-        [*fields],
-        bytes=700_000,
-        dtype="bf16",
-        set=fields,
-        ratio={"hidden_size/num_hidden_layers": "10..12.5"},
-        tie={"intermediate_size": "8 * hidden_size // 3"},
-        where="hidden_size != 80",
-        tolerance=0,
-        top=25,
-    )
+    sizes = [2 * model.params for values, model in grid if kept(values, model)]
+    known = sorted(Fraction(700_000 - size, 700_000) for size in sizes)
+    options: dict[str, Any] = {"ratio": {"hidden_size/num_hidden_layers": "10..12.5"}, "top": 25}
+    options |= {"tie": {"intermediate_size": "8 * hidden_size // 3"}, "where": "hidden_size != 80"}
+    found = solve(LLAMA, [*fields], bytes=700_000, dtype="bf16", set=fields, tolerance=0, **options)
     assert [one.miss for one in found] == known[:25]
     for one in found:
         assert kept(one.values, archspec.load(one.config)) and one.bytes == 2 * one.params
@@ -148,20 +114,12 @@ def test_limits_ratios_ties_and_conditions_hold() -> None:
 @pytest.mark.parametrize("room", [10**9, 250_000])
 def test_bytes_are_a_limit_next_to_a_target(room: int) -> None:
     fields = {"hidden_size": range(8, 129, 8), "num_hidden_layers": range(1, 11)}
-    known = sorted(
-        abs(model.params - 150_000) for _, model in every(LLAMA, fields) if 2 * model.params <= room
-    )
+    sizes = [model.params for _, model in every(LLAMA, fields) if 2 * model.params <= room]
+    known = sorted(abs(size - 150_000) for size in sizes)
     options: dict[str, Any] = {"params": 150_000, "bytes": room, "dtype": "bf16", "set": fields}
     found = solve(LLAMA, "hidden_size, num_hidden_layers", tolerance=0, top=5, **options)
     assert [abs(one.params - 150_000) for one in found] == known[:5]
     assert all(one.miss == Fraction(abs(one.params - 150_000), 150_000) for one in found)
-
-
-SHAPES = {
-    "hidden_size": range(32, 129, 8),
-    "num_hidden_layers": range(1, 13),
-    "intermediate_size": range(32, 513, 16),
-}
 
 
 def size(width: int, depth: int, inner: int) -> int:
@@ -172,9 +130,8 @@ def strain(width: int, depth: int, inner: int) -> float:
     """How far a shape is from the config's, plus the costs of numbers that are not round."""
     ratios = ((width / depth, 16), (width, 64), (inner / width, 2.5))  # 4 heads, whatever the width
     costs = ((depth, 4, 0.02), (width, 1024, 0.02), (inner, 256, 0.01))
-    return sum(abs(log(ratio / own)) for ratio, own in ratios) + sum(
-        cost * log2(full / gcd(number, full)) for number, full, cost in costs
-    )
+    rough = sum(cost * log2(full / gcd(number, full)) for number, full, cost in costs)
+    return rough + sum(abs(log(ratio / own)) for ratio, own in ratios)
 
 
 @pytest.mark.parametrize("params", [150_000, 600_000])

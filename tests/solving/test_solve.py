@@ -9,24 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Command
 
 import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError, SweepError
 from archspec.solving.solutions import complete
-from archspec.solving.solve import Solution, solve
+from archspec.solving.solve import solve
 from archspec.specs.library import shipped_library
 from archspec.verifying.generate.sampling import Sampler
 
-LLAMA = {
-    "model_type": "llama",
-    "architectures": ["LlamaForCausalLM"],
-    "vocab_size": 320,
-    "hidden_size": 64,
-    "intermediate_size": 160,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-}
+SIZES = {"hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 4, "num_attention_heads": 4}
+LLAMA = {**SIZES, "vocab_size": 320, "architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+RATIO, NEAREST = "hidden_size/num_hidden_layers", "without this limit the nearest is"
+WIDTH = "--params 7e9 --free hidden_size"
 
 
 @pytest.mark.parametrize(
@@ -51,24 +47,15 @@ def test_notes_explain_a_large_miss(options: dict[str, Any], notes: list[str]) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"ratio": {"hidden_size/num_hidden_layers": "9000..9100"}},
-            "hidden_size/num_hidden_layers in 9000..9100; without this limit the nearest is",
-        ),
-        ({"where": "hidden_size < 0"}, "hidden_size < 0; without this limit the nearest is"),
-        ({"where": "hidden_size % 8 == 1"}, "hidden_size % 8 == 1; without this limit the nearest is"),
-        (
-            {"params": "..10"},
-            "params <= 10; without this limit the nearest is "
-            "hidden_size = 4, num_hidden_layers = 1 with params = 4,556",
-        ),
-        ({"params": "9e15.."}, "params >= 9,000,000,000,000,000; without this limit the nearest is"),
+        ({"ratio": {RATIO: "9000..9100"}}, f"{RATIO} in 9000..9100; {NEAREST}"),
+        ({"where": "hidden_size < 0"}, f"hidden_size < 0; {NEAREST}"),
+        ({"where": "hidden_size % 8 == 1"}, f"hidden_size % 8 == 1; {NEAREST}"),
+        ({"params": "..10"}, f"{NEAREST} hidden_size = 4, num_hidden_layers = 1 with params = 4,556"),
+        ({"params": "..10"}, f"params <= 10; {NEAREST}"),
+        ({"params": "9e15.."}, f"params >= 9,000,000,000,000,000; {NEAREST}"),
         ({"within": 1, "where": "hidden_size < 5"}, "relax hidden_size < 5: without it, hidden_size"),
-        (
-            {"params": "..30_000", "where": "num_hidden_layers > 20"},
-            "num_hidden_layers > 20; without this limit",
-        ),
-        ({"where": ["hidden_size > 100", "hidden_size < 90"]}, "hidden_size > 100; without this limit"),
+        ({"params": "..30_000", "where": "num_hidden_layers > 20"}, f"num_hidden_layers > 20; {NEAREST}"),
+        ({"where": ["hidden_size > 100", "hidden_size < 90"]}, f"hidden_size > 100; {NEAREST}"),
         ({"where": ["hidden_size < 0", "num_hidden_layers < 0"]}, "the constraints contradict each other"),
         ({"set": {"hidden_size": [65, 66]}, "multiple": {}}, "no config in the search is valid"),
         ({"params": "1e12", "within": 1}, "no config is within 1% of the budget; the nearest deviates"),
@@ -90,33 +77,33 @@ def test_errors_name_the_obstacle(options: dict[str, Any], message: str) -> None
         ("--params 7Gb", "--params: 7Gb is not a number of parameters"),
         ("--params 7,00,000", "7,00,000 is not a number of parameters"),
         ("--params 7e9 --free hiden_size", "did you mean hidden_size?"),
-        ("--params 7e9 --free hidden_size --multiple vocab_size=8", "vocab_size is not in --free"),
-        ("--params 7e9 --free hidden_size --multiple hidden_size=0", "is not a positive 64-bit integer"),
-        ("--params 7e9 --free hidden_size --ratio hidden_size=3..4", "is not a ratio"),
-        ("--params 7e9 --free hidden_size --ratio hidden_size/vocab_size=x", "x is not a number"),
-        ("--params 7e9 --free hidden_size --ratio hidden_size/vocab_size", "= is missing"),
-        ("--params 7e9 --free hidden_size --ratio hidden_size/nosuch=1..2", "nosuch is not a config field"),
+        (f"{WIDTH} --multiple vocab_size=8", "vocab_size is not in --free"),
+        (f"{WIDTH} --multiple hidden_size=0", "is not a positive 64-bit integer"),
+        (f"{WIDTH} --ratio hidden_size=3..4", "is not a ratio"),
+        (f"{WIDTH} --ratio hidden_size/vocab_size=x", "x is not a number"),
+        (f"{WIDTH} --ratio hidden_size/vocab_size", "= is missing"),
+        (f"{WIDTH} --ratio hidden_size/nosuch=1..2", "nosuch is not a config field"),
         ("--params 7e9 --free pad_token_id", "so its range is unknown"),
-        ("--params 7e9 --free hidden_size,hidden_size", "--free: hidden_size is listed twice"),
+        (f"{WIDTH},hidden_size", "--free: hidden_size is listed twice"),
         ("--params 7e9 --free dtype", "dtype is not a size"),
         ("--params 7e9 --free tie_word_embeddings", "--set tie_word_embeddings=true,false"),
         (
-            "--params 7e9 --free hidden_size --within -1",
+            f"{WIDTH} --within -1",
             "--within must be a percentage from 0 to 1,000,000,000, not -1",
         ),
-        ("--params 7e9 --free hidden_size --within nan", "within: nan is not a number"),
-        ("--params 7e9 --free hidden_size --where ", "is empty"),
-        ("--params 7e9 --free hidden_size --top 0", "--top must be from 1 to 1,000, not 0"),
+        (f"{WIDTH} --within nan", "within: nan is not a number"),
+        (f"{WIDTH} --where ", "is empty"),
+        (f"{WIDTH} --top 0", "--top must be from 1 to 1,000, not 0"),
         (
-            "--params 7e9 --free hidden_size --set hidden_size=1:5 --multiple hidden_size=8",
+            f"{WIDTH} --set hidden_size=1:5 --multiple hidden_size=8",
             "no value that is a multiple of 8",
         ),
         (
-            "--params 7e9 --free hidden_size,num_attention_heads --set hidden_size=1:900000",
+            f"{WIDTH},num_attention_heads --set hidden_size=1:900000",
             "the search has too many configs, 459,900,000",
         ),
         ("--bytes 1GiB --dtype int3 --free hidden_size", "unknown dtype 'int3'"),
-        ("--params 7e9 --free hidden_size --out /proc/nowhere", "/proc/nowhere"),
+        (f"{WIDTH} --out /proc/nowhere", "/proc/nowhere"),
     ],
 )
 def test_wrong_options_are_refused(options: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,77 +143,45 @@ def test_a_dtype_is_written_as_torch_spells_it() -> None:
     assert found[0].config["dtype"] == "float8_e4m3fn"
 
 
-BUILT: list[tuple[str, str, dict[str, Any]]] = [
-    (
-        "LlamaForCausalLM",
-        "hidden_size,num_hidden_layers,intermediate_size",
-        {"params": "7e9", "multiple": {"hidden_size": 128}},
-    ),
-    ("BertForMaskedLM", "hidden_size,num_hidden_layers", {"params": "100M", "multiple": {"hidden_size": 12}}),
-    (
-        "GPT2LMHeadModel",
-        "n_embd,n_layer",
-        {"bytes": "1GiB", "dtype": "bf16", "multiple": {"n_embd": 64}, "tie": {"n_head": "n_embd // 64"}},
-    ),
-    (
-        "T5ForConditionalGeneration",
-        "d_model,num_layers",
-        {"params": "200M", "multiple": {"d_model": 64}, "tie": {"num_decoder_layers": "num_layers"}},
-    ),
-    ("MixtralForCausalLM", "num_local_experts,num_hidden_layers", {"params": "30e9", "active_params": "9e9"}),
-    (
-        "Gemma2ForCausalLM",
-        "hidden_size,num_hidden_layers",
-        {"params": "2B", "multiple": {"hidden_size": 256}},
-    ),
-    (
-        "DeepseekV3ForCausalLM",
-        "num_hidden_layers,n_routed_experts",
-        {"params": "100e9", "multiple": {"n_routed_experts": 32}},
-    ),
-    ("JambaForCausalLM", "hidden_size", {"params": "20e9", "multiple": {"hidden_size": 256}}),
-    (
-        "CLIPModel",
-        "text_config.hidden_size,vision_config.num_hidden_layers",
-        {"params": "150M", "multiple": {"text_config.hidden_size": 64}},
-    ),
-    (
-        "ViTForImageClassification",
-        "hidden_size,num_labels",
-        {"params": "86M", "multiple": {"hidden_size": 12}, "set": {"num_labels": "2:1000"}},
-    ),
-    ("WhisperForConditionalGeneration", "d_model", {"params": "70M", "multiple": {"d_model": 12}}),
-    ("Wav2Vec2Model", "num_hidden_layers,intermediate_size", {"params": "95M"}),
-    ("LlamaForCausalLM", "", {"params": "1b", "set": {"num_key_value_heads": 4}}),
-    ("DeepseekV3ForCausalLM", "", {"params": "100b"}),
-    ("T5ForConditionalGeneration", "", {"params": "200M"}),
-    ("BartForConditionalGeneration", "", {"params": "400M"}),
-    ("Mamba2ForCausalLM", "", {"params": "2.7b"}),
-    ("JambaForCausalLM", "", {"params": "20b"}),
-    ("Glm4vForConditionalGeneration", "", {"params": "20b"}),
+BUILT = [
+    "LlamaForCausalLM --free hidden_size,num_hidden_layers,intermediate_size --params 7e9 "
+    "--multiple hidden_size=128",
+    "BertForMaskedLM --free hidden_size,num_hidden_layers --params 100M --multiple hidden_size=12",
+    "GPT2LMHeadModel --free n_embd,n_layer --bytes 1GiB --dtype bf16 --multiple n_embd=64 "
+    "--tie n_head=n_embd//64",
+    "T5ForConditionalGeneration --free d_model,num_layers --params 200M --multiple d_model=64 "
+    "--tie num_decoder_layers=num_layers",
+    "MixtralForCausalLM --free num_local_experts,num_hidden_layers --params 30e9 --active-params 9e9",
+    "Gemma2ForCausalLM --free hidden_size,num_hidden_layers --params 2B --multiple hidden_size=256",
+    "DeepseekV3ForCausalLM --free num_hidden_layers,n_routed_experts --params 100e9 "
+    "--multiple n_routed_experts=32",
+    "JambaForCausalLM --free hidden_size --params 20e9 --multiple hidden_size=256",
+    "CLIPModel --free text_config.hidden_size,vision_config.num_hidden_layers --params 150M "
+    "--multiple text_config.hidden_size=64",
+    "ViTForImageClassification --free hidden_size,num_labels --params 86M --multiple hidden_size=12 "
+    "--set num_labels=2:1000",
+    "WhisperForConditionalGeneration --free d_model --params 70M --multiple d_model=12",
+    "Wav2Vec2Model --free num_hidden_layers,intermediate_size --params 95M",
+    "LlamaForCausalLM --params 1b --set num_key_value_heads=4",
+    "DeepseekV3ForCausalLM --params 100b",
+    *("T5ForConditionalGeneration --params 200M", "BartForConditionalGeneration --params 400M"),
+    *("Mamba2ForCausalLM --params 2.7b", "JambaForCausalLM --params 20b"),
+    "Glm4vForConditionalGeneration --params 20b",
 ]
 
 
-def built(solution: Solution, folder: Path) -> int:
-    """The parameters of the class that transformers builds from a written config."""
+@pytest.mark.reference
+@pytest.mark.parametrize("line", BUILT)
+def test_transformers_builds_what_is_written(line: str, folder: Path, cli: Command) -> None:
     import torch
     import transformers
 
-    path = solution.save(str(folder))
-    config = transformers.AutoConfig.from_pretrained(os.path.dirname(path))
-    with torch.device("meta"):
-        model = getattr(transformers, solution.config["architectures"][0])(config)
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
-@pytest.mark.reference
-@pytest.mark.parametrize(("architecture", "free", "options"), BUILT)
-def test_transformers_builds_what_is_written(
-    architecture: str, free: str, options: dict[str, Any], tmp_path: Path
-) -> None:
-    for rank, solution in enumerate(solve(architecture, free, top=2, **options)):
-        assert built(solution, tmp_path / str(rank)) == solution.params
-        assert solution.config["model_type"] and solution.config["transformers_version"]
+    for found in cli(f"solve {line} --top 2 --out found --json").json["solutions"]:
+        config = transformers.AutoConfig.from_pretrained(folder / os.path.dirname(found["path"]))
+        with torch.device("meta"):
+            model = getattr(transformers, found["config"]["architectures"][0])(config)
+        assert sum(parameter.numel() for parameter in model.parameters()) == found["params"]
+        assert found["config"]["model_type"] and found["config"]["transformers_version"]
 
 
 @pytest.mark.parametrize("model_type", shipped_library().model_types())
