@@ -19,38 +19,19 @@ from archspec.errors import SweepError
 from archspec.reports import to_text
 
 LLAMA = "LlamaForCausalLM"
-KINDS = {  # a column, and its type
-    "hidden_size / num_hidden_layers": "double",
-    "params / 1e9": "double",
-    "params // 1000": "int64",
-    "hidden_size % 7.0": "double",
-    "hidden_size * 1.0": "double",
-    "hidden_size // 2.0": "double",
-    "float(hidden_size)": "double",
-    "sqrt(hidden_size)": "double",
-    "log2(hidden_size)": "double",
-    "round(params / 7, 2)": "double",
-    "round(params / 7)": "int64",
-    "ceil(hidden_size / 3)": "int64",
-    "int(params / 1e6)": "int64",
-    "2 ** num_hidden_layers": "int64",
-    "2 ** -1": "double",
-    "2 ** 66": "decimal128(38, 0)",
-    "max(hidden_size, 0.5)": "int64",
-    "1 if num_hidden_layers > 2 else 0.5": "double",
-    "sum([hidden_size, 0.5])": "double",
-    "sum([1, 2.5][i] for i in range(2))": "double",
-    "hidden_size > 1000": "bool",
-    "not hidden_size": "bool",
-    "-(hidden_size > 1000)": "int64",
-    "tie_word_embeddings": "bool",
-    "hidden_act": "string",
-    "[hidden_size, 0.5]": "string",
-    "None": "null",
-    "num_key_value_heads": "int64",
-    "head_dim / 2": "double",
-    "attention_bias and 1": "bool",
+TYPES = {  # of columns
+    "double": "hidden_size / num_hidden_layers; params / 1e9; hidden_size % 7.0; hidden_size * 1.0; "
+    "head_dim / 2; hidden_size // 2.0; float(hidden_size); sqrt(hidden_size); log2(hidden_size); "
+    "round(params / 7, 2); 2 ** -1; 1 if num_hidden_layers > 2 else 0.5; sum([hidden_size, 0.5]); "
+    "sum([1, 2.5][i] for i in range(2))",
+    "int64": "params // 1000; round(params / 7); ceil(hidden_size / 3); int(params / 1e6); "
+    "num_key_value_heads; 2 ** num_hidden_layers; max(hidden_size, 0.5); -(hidden_size > 1000)",
+    "bool": "hidden_size > 1000; not hidden_size; tie_word_embeddings; attention_bias and 1",
+    "string": "hidden_act; [hidden_size, 0.5]",
+    "decimal128(38, 0)": "2 ** 66",
+    "null": "None",
 }
+KINDS = {column: kind for kind, columns in TYPES.items() for column in columns.split("; ")}
 FIELDS = ("hidden_size", "num_hidden_layers", "head_dim", "num_attention_heads", "num_key_value_heads")
 ATOMS = [
     *("params", "active_params", "hidden_size", "num_hidden_layers", "head_dim", "num_attention_heads"),

@@ -24,13 +24,9 @@ GALLERY = (DOCS / "gallery.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (archspec sweep .*)$", GALLERY, re.MULTILINE)
 WIDTHS, EXPERTS = "hidden_size=1024:4096:256", "num_local_experts=4:16"
 TOP = "num_experts_per_tok=1:4"
+FIELDS = ["hidden_size", "num_hidden_layers"]
 PLOTS: dict[str, tuple[list[str], list[str], str, list[str]]] = {  # fields, columns, kind, texts
-    "two fields": (
-        [WIDTHS, "num_hidden_layers=8:48:4"],
-        ["params"],
-        "auto",
-        ["B<", "hidden_size", "num_hidden_layers"],
-    ),
+    "two fields": ([WIDTHS, "num_hidden_layers=8:48:4"], ["params"], "auto", ["B<", *FIELDS]),
     "one field": ([EXPERTS], ["bytes", "active_params"], "lines", [" GB<", "num_local_experts"]),
     "equal size": ([WIDTHS, TOP, EXPERTS], ["params"], "contour", ["B<", "hidden_size", "num_local_experts"]),
     "pareto": ([WIDTHS, TOP, EXPERTS], ["params", "active_params"], "pareto", ["B<", "Pareto front"]),

@@ -10,33 +10,26 @@ import pytest
 
 import archspec
 
-LLAMA = "LlamaForCausalLM"
+LLAMA, TIE = "LlamaForCausalLM", {"intermediate_size": "int(8 * hidden_size / 3)"}
+BOUNDED = {"few": "min(params, 10**7, 9 * hidden_size)", "many": "max(hidden_size, 300)"}
+ROUNDED, KEPT = (
+    "round(params / 7),(hidden_size - 200) // 3",
+    {"columns": "active_params", "where": "params < 4e10"},
+)
 SQL: list[tuple[str, dict[str, Any]]] = [  # a class with its fields, and other options
+    (f"{LLAMA} hidden_size=2048:4096:1024,num_hidden_layers=16,32", {"tie": TIE}),
     (
-        f"{LLAMA} hidden_size=2048:4096:1024,num_hidden_layers=16,32",
-        {"tie": {"intermediate_size": "int(8 * hidden_size / 3)"}},
-    ),
-    (
-        f"{LLAMA} hidden_size=100:4096:7,num_attention_heads=0:8",  # with a division by 0
-        {"columns": ["params", "head_dim", "hidden_size / 7"]},
+        f"{LLAMA} hidden_size=100:4096:7,num_attention_heads=0:8",
+        {"columns": "params,head_dim,hidden_size / 7"},
     ),
     ("T5ForConditionalGeneration num_layers=1:6,d_model=64:512:64,feed_forward_proj=relu,gated-gelu", {}),
     ("JambaForCausalLM num_hidden_layers=2:20,attn_layer_offset=0:7,expert_layer_period=1:3", {}),
-    (
-        f"{LLAMA} hidden_size=64:640:64,num_hidden_layers=1:4",
-        {"columns": {"few": "min(params, 10**7, 9 * hidden_size)", "many": "max(hidden_size, 300)"}},
-    ),
+    (f"{LLAMA} hidden_size=64:640:64,num_hidden_layers=1:4", {"columns": BOUNDED}),
     ("Exaone4ForCausalLM num_hidden_layers=2:20,hidden_size=64:256:64", {"columns": "params,layer_types"}),
-    (
-        "MixtralForCausalLM num_local_experts=1:16,num_experts_per_tok=1:20",
-        {"columns": "active_params", "where": "params < 4e10"},
-    ),
+    ("MixtralForCausalLM num_local_experts=1:16,num_experts_per_tok=1:20", KEPT),
     ("BertModel hidden_size=600000000:1200000000:300000000,num_hidden_layers=6,12", {"wide": True}),
     ("GPT2LMHeadModel n_embd=120:240:12,tie_word_embeddings=true,false", {"columns": "params,n_head"}),
-    (
-        f"{LLAMA} hidden_size=64:640:64,head_dim=null,32,64",
-        {"columns": ["round(params / 7)", "(hidden_size - 200) // 3"]},
-    ),
+    (f"{LLAMA} hidden_size=64:640:64,head_dim=null,32,64", {"columns": ROUNDED}),
 ]
 
 

@@ -46,8 +46,8 @@ def rows_of(*args: Any, **options: Any) -> list[dict[str, Any]]:
     return list(archspec.sweep(*args, **options))
 
 
-def params_of(config: Any, settings: dict[str, Any], architecture: str | None = None) -> int:
-    return archspec.load(config, architecture, set=settings).params
+def params_of(config: Any, settings: dict[str, Any]) -> int:
+    return archspec.load(config, set=settings).params
 
 
 def check_points(subject: Subject, each: int, seed: int) -> Engine:
@@ -134,9 +134,8 @@ def test_integers_beyond_64_bits_are_exact() -> None:
 def test_wide_quotients_do_not_divide_by_zero_outside_their_region() -> None:
     fields = {"num_hidden_layers": range(1, 9), "hidden_size": range(64, 64 * 400, 64)}
     divisor = "(hidden_size - 64 * num_hidden_layers)"
-    grid = archspec.sweep(
-        LLAMA, fields, columns={"p": "params", "x": f"params * 2**40 // {divisor}"}, where=f"{divisor} != 0"
-    )
+    columns = {"p": "params", "x": f"params * 2**40 // {divisor}"}
+    grid = archspec.sweep(LLAMA, fields, columns=columns, where=f"{divisor} != 0")
     rows = list(grid)
     assert len(rows) == grid.points - 8
     for row in rows[::97]:
@@ -159,10 +158,8 @@ def test_counts_beyond_64_bits_are_exact_or_an_error() -> None:
 
 
 def test_computed_defaults_follow_and_set_ones_do_not() -> None:
-    fields, columns = (
-        {"hidden_size": [2048, 4096], "num_attention_heads": [16, 32]},
-        "head_dim,num_key_value_heads",
-    )
+    fields = {"hidden_size": [2048, 4096], "num_attention_heads": [16, 32]}
+    columns = "head_dim,num_key_value_heads"
     free = [tuple(row.values())[2:] for row in rows_of(LLAMA, fields, columns=columns)]
     assert free == [(128, 16), (64, 32), (256, 16), (128, 32)]
     config = {"model_type": "llama", "architectures": [LLAMA], "head_dim": 64, "num_key_value_heads": 8}
@@ -187,9 +184,7 @@ def test_refused_points_have_no_row() -> None:
         ("gpt2", {"n_head": [5, 7], "n_layer": "1:3"}, "at n_head = 5, n_layer = 1: transformers requires"),
     ],
 )
-def test_a_grid_without_any_count_gives_the_first_reason(
-    config: str, fields: dict[str, Any], message: str
-) -> None:
+def test_a_grid_without_any_count_gives_the_first_reason(config: str, fields: Any, message: str) -> None:
     with pytest.raises(SweepError, match=message):
         rows_of(config, fields)
 
@@ -210,9 +205,8 @@ def test_ties_columns_and_conditions() -> None:
     columns = {"n": "params", "ratio": "intermediate_size / hidden_size", "big": "params > 1e9"}
     columns["head_dim"] = "head_dim"
     fields = ["hidden_size=512:4096:512", "num_hidden_layers=4:8"]
-    grid = archspec.sweep(
-        LLAMA, fields, tie=tie, columns=columns, where="hidden_size % 1024 == 0 or params < 4e8"
-    )
+    where = "hidden_size % 1024 == 0 or params < 4e8"
+    grid = archspec.sweep(LLAMA, fields, tie=tie, columns=columns, where=where)
     rows = list(grid)
     assert grid.filtered_points == 40 - len(rows) > 0
     assert [*rows[0]][:4] == ["hidden_size", "num_hidden_layers", *tie]
@@ -249,25 +243,23 @@ def test_rows_come_in_the_order_of_the_grid() -> None:
     ("fields", "ties", "number"),
     [
         (
-            {"text_config.hidden_size": [64, 128], "vision_config.num_hidden_layers": [1, 2]},
-            {"text_config.num_attention_heads": "text_config.hidden_size // 16"},
+            "text_config.hidden_size=64,128,vision_config.num_hidden_layers=1,2",
+            ["text_config.num_attention_heads=text_config.hidden_size // 16"],
             4,
         ),
         (  # 8 heads, the default, divide few of these widths
-            {"text_config.hidden_size": "100:400:50"},
-            {
-                "text_config.num_attention_heads": "text_config.hidden_size // 50",
-                "vision_config.hidden_size": "text_config.hidden_size * 2",
-                "vision_config.num_attention_heads": "text_config.num_attention_heads * 2",
-            },
+            "text_config.hidden_size=100:400:50",
+            [
+                "text_config.num_attention_heads=text_config.hidden_size // 50",
+                "vision_config.hidden_size=text_config.hidden_size * 2",
+                "vision_config.num_attention_heads=text_config.num_attention_heads * 2",
+            ],
             7,
         ),
     ],
 )
-def test_fields_of_sub_configs_are_swept_and_tied(
-    fields: dict[str, Any], ties: dict[str, str], number: int
-) -> None:
-    rows = rows_of("CLIPModel", fields, tie=ties)
+def test_fields_of_sub_configs_are_swept_and_tied(fields: str, ties: list[str], number: int) -> None:
+    rows = rows_of("CLIPModel", fields, tie=dict(one.split("=") for one in ties))
     assert len(rows) == number
     for row in rows:
         settings = {name: value for name, value in row.items() if name != "params"}
