@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import sympy
 
 from archspec.arguments import check_arguments
 from archspec.configs.origin import merge_overrides
-from archspec.errors import FormulaError
+from archspec.errors import ArchspecError, FormulaError, option
 from archspec.models import branches
 from archspec.models.branches import canonical_name, named_errors, spot_at
 from archspec.models.fields import Sensitivities, entering_fields
 from archspec.models.parts import Excerpt, Leading, Parts, formula_json
 from archspec.render.arrangements import arrange, collect_powers
-from archspec.render.assumptions import cases_of_flags, parse_assumptions
+from archspec.render.assumptions import parse_assumptions
 from archspec.render.conditions import identifier, prepare
 from archspec.render.formats import condition_note, format_formula, parts_table, to_latex
 from archspec.render.notation import Glyph, own_glyphs
@@ -176,8 +177,22 @@ class Formula(ClosedForm):
 
     @check_arguments
     def cases(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
-        """Return the formula for each combination of the boolean flags that change it."""
-        return cases_of_flags(self, self.with_fields, limit)
+        """Return the formula for each combination of the boolean flags that change it, at most ``limit``."""
+        names = []
+        for name, value in self.flags.items():
+            try:
+                if isinstance(value, bool) and self.with_fields({name: not value}).expr != self.expr:
+                    names.append(name)
+            except FormulaError:
+                raise
+            except ArchspecError:
+                continue  # transformers refuses the other value
+        if len(names) > limit:
+            message = f"{len(names)} flags change this formula: {', '.join(names)}"
+            raise FormulaError(message, help=f"fix some of them with {option('set')}")
+        combinations = product((False, True), repeat=len(names))
+        cases = [dict(zip(names, reversed(values), strict=True)) for values in combinations]  # first fastest
+        return [(flags, self.with_fields(flags)) for flags in cases]
 
     @check_arguments
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from archspec.arguments import check_arguments
 from archspec.models.report import OfModel, Record, Report, data_of, fact
 from archspec.render.arrangements import Part, arrange
-from archspec.render.formats import PLAIN, Own, format_formula, symbols_json, to_latex
+from archspec.render.formats import PLAIN, Own, format_formula, glyphs, to_latex
 from archspec.render.growth import leading_terms
 from archspec.render.tex.document import Layout
 from archspec.reports import Block, Table
@@ -218,8 +218,9 @@ class Written:
     """A formula with its text in every format."""
 
     def __init__(self, formula: Any, own: Own) -> None:
-        self.formula, self.own = formula, own
-        self.symbols, self.parts = symbols_json(formula, own), formula.split().parts
+        self.formula, self.own, self.parts = formula, own, formula.split().parts
+        found = glyphs(formula, own)
+        self.symbols = [Symbol(name, *found[name], value) for name, value in formula.symbols.items()]
 
     def __getattr__(self, name: str) -> Any:
         if name in _FORMATS:

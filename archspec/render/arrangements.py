@@ -67,8 +67,8 @@ def arrange(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
         message = f"{option('depth')} must be at least 1, not {depth}"
         raise FormulaError(message, help=f"pass {option('depth', 1)} or more")
     if by not in GROUPS:
-        help_ = did_you_mean(str(by), GROUPS) or f"choose from: {', '.join(GROUPS)}"
-        raise FormulaError(f"{option('by')}: unknown grouping {by!r}", help=help_)
+        message = f"{option('by')}: unknown grouping {by!r}"
+        raise FormulaError(message, help=did_you_mean(str(by), GROUPS))
     if depth != 1 and by != "module":
         message = f"{option('depth')} has no effect with {option('by', by)}"
         raise FormulaError(message, help=f"pass {option('by', 'module')}, or leave out {option('depth')}")
@@ -77,13 +77,15 @@ def arrange(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
     if by == "module":
         return _group(formula, lambda one: ".".join(one.name.split(".")[:-1][:depth]) or one.name)
     if by == "layer":
-        return _group(
-            formula, lambda one: one.name.split("}")[0] + "}" if "{" in one.name else "outside the layers"
-        )
+        return _group(formula, _layer)
     if by == "repetition":
         return [Part("", formula.expr, tuple(arrange_terms(formula)))]
     expr = formula.expr.expand()
     return [Part.make("", expr, sympy.Add.make_args(expr))]
+
+
+def _layer(tensor: SymbolicTensor) -> str:
+    return tensor.name.split("}")[0] + "}" if "{" in tensor.name else "outside the layers"
 
 
 def _group(
@@ -92,13 +94,9 @@ def _group(
     groups: dict[str, list[SymbolicTensor]] = {label: [] for label in labels}
     for tensor in formula.tensors:
         groups.setdefault(label_of(tensor), []).append(tensor)
-    parts = []
-    for label, tensors in groups.items():
-        terms = arrange_terms(formula, tensors)
-        expr = sympy.expand(sympy.Add(*terms))
-        if expr != 0:
-            parts.append(Part(label, expr, tuple(terms)))
-    return parts or arrange(formula, "repetition")  # a formula of 0 is one part
+    arranged = {label: tuple(arrange_terms(formula, tensors)) for label, tensors in groups.items()}
+    parts = [Part(label, sympy.expand(sympy.Add(*terms)), terms) for label, terms in arranged.items()]
+    return [part for part in parts if part.expr != 0] or arrange(formula, "repetition")
 
 
 def collect_powers(formula: ClosedForm, name: str) -> list[Part]:
@@ -112,9 +110,8 @@ def collect_powers(formula: ClosedForm, name: str) -> list[Part]:
 
 def find_symbol(formula: ClosedForm, name: str) -> Any:
     """Return a symbol by its name. Errors: :class:`FormulaError` for a name that is not in the formula."""
-    symbol = sympy.Symbol(name)
-    if symbol not in formula.expr.free_symbols:
-        symbols = sorted(symbol.name for symbol in formula.expr.free_symbols)
-        help_ = did_you_mean(name, symbols) or f"choose from: {', '.join(symbols)}"
+    symbols = {symbol.name: symbol for symbol in formula.expr.free_symbols}
+    if name not in symbols:
+        help_ = did_you_mean(name, symbols) or f"choose from: {', '.join(sorted(symbols))}"
         raise FormulaError(f"the formula does not depend on {name}", help=help_)
-    return symbol
+    return symbols[name]

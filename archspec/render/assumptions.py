@@ -1,27 +1,23 @@
-"""Assumptions about a closed form: fields replaced by expressions of others, and flags set both ways."""
+"""Assumptions about a closed form: fields replaced by expressions of others."""
 
 from __future__ import annotations
 
 import ast
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from itertools import product
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import sympy
 
-from archspec.errors import ArchspecError, FormulaError, Place, Source, SpecError, did_you_mean, option
+from archspec.errors import FormulaError, Place, Source, SpecError, did_you_mean, option
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, parse
 from archspec.language.yaml_reader import Scalar
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.fields import exact_number, without_assumptions
 from archspec.symbolic.formal import Formal
 from archspec.symbolic.path_conditions import Number
-
-AnyForm = TypeVar("AnyForm", bound=ClosedForm)
 
 
 class _Prefix(str):
@@ -74,9 +70,8 @@ def parse_assumptions(texts: Iterable[str], values: Mapping[str, int | float]) -
             help_ = "write field=expression, e.g. intermediate_size=4*hidden_size"
             raise FormulaError(f"invalid assumption {text!r}", help=help_)
         if left in found:
-            raise FormulaError(
-                f"{left} is given twice", place._replace(column=1), help="state each field once"
-            )
+            start = place._replace(column=1)
+            raise FormulaError(f"{left} is given twice", start, help="state each field once")
         if re.search("[^=<>!]=[^=]", right):
             raise FormulaError("an assumption has one =", place, help="write one assumption for each field")
         expr = _expression(Scalar(stated, place, False, stated), values)
@@ -103,27 +98,3 @@ def _expression(text: Scalar, values: Mapping[str, int | float]) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return without_assumptions(exact_number(value))
-
-
-def cases_of_flags(
-    formula: AnyForm, rebuild: Callable[[dict[str, bool]], AnyForm], limit: int = 5
-) -> list[tuple[dict[str, bool], AnyForm]]:
-    """Return the formula for every combination of the boolean flags that change it.
-
-    ``rebuild`` sets some flags. Errors: :class:`FormulaError` if more than ``limit`` flags change it.
-    """
-    names = []
-    for name in [name for name, value in formula.flags.items() if isinstance(value, bool)]:
-        try:
-            if rebuild({name: not formula.flags[name]}).expr != formula.expr:
-                names.append(name)
-        except FormulaError:
-            raise
-        except ArchspecError:
-            continue  # transformers refuses the other value
-    if len(names) > limit:
-        message = f"{len(names)} flags change this formula: {', '.join(names)}"
-        raise FormulaError(message, help=f"fix some of them with {option('set')}")
-    combinations = product((False, True), repeat=len(names))
-    cases = [dict(zip(names, reversed(values), strict=True)) for values in combinations]  # first fastest
-    return [(flags, rebuild(flags)) for flags in cases]

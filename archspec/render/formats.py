@@ -51,25 +51,15 @@ def format_formula(formula: ClosedForm, form: str, own: Own = None, terms: Seque
     return PRINTERS[form](terms, glyphs(formula, own))
 
 
-def symbols_json(formula: ClosedForm, own: Own = None) -> list[dict[str, Any]]:
-    """Return the symbols of a formula as plain data."""
-    found, keys = glyphs(formula, own), ("symbol", "latex", "meaning")
-    return [
-        {"field": name, **dict(zip(keys, found[name], strict=True)), "value": value}
-        for name, value in formula.symbols.items()
-    ]
-
-
 def condition_note(formula: ClosedForm, form: str) -> str:
     """Return the conditions of a formula as a comment, or as a sentence in Markdown."""
-    note = CONDITION_NOTES.get(form)
-    return note(formula.assumptions) if note and formula.assumptions else ""
+    has_note = formula.assumptions and form in CONDITION_NOTES
+    return CONDITION_NOTES[form](formula.assumptions) if has_note else ""
 
 
 def in_markdown(latex: str) -> str:
     r"""Return LaTeX in Markdown: GitHub removes the backslash of `\,`, which would leave commas."""
-    spaced = latex.replace(r"\,", r"\thinspace ")
-    return f"${spaced}$"
+    return "$" + latex.replace(r"\,", r"\thinspace ") + "$"
 
 
 def to_latex(formula: ClosedForm, parts: Sequence[Part], own: Own = None, layout: Layout = PLAIN) -> str:

@@ -39,10 +39,10 @@ class Rates:
             return _fastest(map(_powers, scaled))
         if isinstance(expr, sympy.Min | sympy.Mod):  # a remainder is below either side
             rates = [*map(self.rate_of, expr.args)]
-            below = (
-                one for one in rates if all(one == other or self.outgrows(other, one) for other in rates)
-            )
-            return next(below, rates[0])
+            for one in rates:
+                if all(one == other or self.outgrows(other, one) for other in rates):
+                    return one
+            return rates[0]
         if isinstance(expr, sympy.Sum):
             term, (index, first, last) = expr.args
             return _product(self.rate_of(term.subs(index, last)), self.rate_of(last - first + 1))
@@ -69,9 +69,10 @@ def _fastest(found: Iterable[Powers]) -> Rate:
 
 
 def _product(one: Rate, other: Rate) -> Rate:
-    sums = []
-    for left, right in ((dict(left), dict(right)) for left in one for right in other):
-        sums.append({symbol: left.get(symbol, 0) + right.get(symbol, 0) for symbol in {*left, *right}})
+    pairs = ((dict(left), dict(right)) for left in one for right in other)
+    sums = (
+        {each: left.get(each, 0) + right.get(each, 0) for each in {*left, *right}} for left, right in pairs
+    )
     return _fastest(map(_powers, sums))
 
 

@@ -24,11 +24,9 @@ def module_rows(
     name = f"({item.name}): " if item.name else ""
     layers = f"{item.copies} {times} " if item.copies > 1 else ""
     each = number(item.params // copies) if copies > 1 else ""
-    marks = [*item.marks]
-    if item.buffers and not item.children:
-        marks.append(f"{number(item.buffers)} in buffers")
+    buffers = [f"{number(item.buffers)} in buffers"] if item.buffers and not item.children else []
     numbers = [number(item.params), share(item.params, total), each]
-    yield level, [f"{name}{layers}{item.label}", *numbers, "; ".join(marks)]
+    yield level, [f"{name}{layers}{item.label}", *numbers, "; ".join([*item.marks, *buffers])]
     for child in item.children if depth is None or level < depth else ():
         yield from module_rows(child, depth, times, level + 1, copies, total)
 

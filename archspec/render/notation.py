@@ -17,15 +17,12 @@ from archspec.specs.library import shipped_library
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _NAME = r"\texttt"
-_ESCAPES = {
-    **{c: f"\\{c}" for c in "_{}#%&$"},
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "×": r"$\times$",
-}
+_SIGNS = {"\\": "backslash", "^": "asciicircum", "~": "asciitilde", "<": "less", ">": "greater"}
+_ESCAPES = str.maketrans(
+    {sign: f"\\{sign}" for sign in "_{}#%&$"}
+    | {sign: f"\\text{name}{{}}" for sign, name in _SIGNS.items()}
+    | {"×": r"$\times$"}
+)
 _HELP = "write one line per symbol, e.g. V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
 _LATEX_HELP = r"balance its braces, and write \$, \%, \# and \&"
 # What a field is in a model -> whether it grows when a model is made larger. A linked width is a width of
@@ -140,9 +137,8 @@ def entries(path: str) -> tuple[Entry, ...]:
         texts = {key: part.text for key, part in parts.items() if isinstance(part, Scalar)}
         latex, role, fields = texts.get("latex"), texts.get("role", ""), parts.get("fields")
         if role and role not in ROLES:
-            raise SpecError(
-                f"unknown role {role!r}", parts["role"].place, help=f"choose from: {', '.join(ROLES)}"
-            )
+            help_ = f"choose from: {', '.join(ROLES)}"
+            raise SpecError(f"unknown role {role!r}", parts["role"].place, help=help_)
         if not (isinstance(fields, Sequence) and _IDENTIFIER.match(text)) or (latex is None and not role):
             raise SpecError(f"{text} needs a symbol and fields", root.keys[text], help=_HELP)
         if latex is not None and not _is_latex(latex):
@@ -161,8 +157,7 @@ def choose_glyphs(names: Iterable[str], own: Mapping[str, Glyph] | None = None) 
     """
     glyphs = {**standard_glyphs(), **(own or {})}
     rank = {name: number for number, name in enumerate(glyphs)}
-    found: dict[str, Glyph] = {}
-    taken: set[str] = set()
+    found, taken = dict[str, Glyph](), set[str]()
     for name in sorted(names, key=lambda name: (name.count("."), rank.get(name, len(rank)), name)):
         glyph = _glyph(name, glyphs)
         if not taken.isdisjoint(glyph[:2]):
@@ -186,7 +181,7 @@ def spell_name(name: str, meaning: str = "") -> Glyph:
 
 def escape(text: str) -> str:
     """Escape a text for LaTeX."""
-    return "".join(_ESCAPES.get(c, c) for c in to_printable(text))
+    return to_printable(text).translate(_ESCAPES)
 
 
 @cache
@@ -201,10 +196,9 @@ def _glyphs(entries: Iterable[Entry]) -> dict[str, Glyph]:
 def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph:
     *parts, field = name.split(".") if "[" not in name.split(".")[0] else [name]
     indexed = re.fullmatch(r"(\w+)\[(\d+)\]", field)
-    base = indexed[1] if indexed else field
-    if base not in glyphs or not all(_IDENTIFIER.match(part) for part in parts):
+    glyph = glyphs.get(indexed[1] if indexed else field)
+    if glyph is None or not all(_IDENTIFIER.match(part) for part in parts):
         return spell_name(name)
-    glyph = glyphs[base]
     subscripts = [part.removesuffix("_config") for part in parts] + ([indexed[2]] if indexed else [])
     if not subscripts:
         return glyph

@@ -12,39 +12,29 @@ from archspec.render.conditions import Code, Parts, identifier, prepare
 from archspec.render.printers import SCALE, printer
 from archspec.symbolic.closed_form import ClosedForm
 
-_C_FUNCTIONS = """\
-static bool text_is_(const char *a, const char *b) { return a && strcmp(a, b) == 0; }
-
-static wide_ add_(int *e_, wide_ a, wide_ b) {
-  if (__builtin_add_overflow(a, b, &a)) *e_ = 2;
+_C_CHECKED = """\
+static wide_ NAME_(int *e_, wide_ a, wide_ b) {
+  if (__builtin_NAME_overflow(a, b, &a)) *e_ = 2;
   return a;
-}
-
-static wide_ sub_(int *e_, wide_ a, wide_ b) {
-  if (__builtin_sub_overflow(a, b, &a)) *e_ = 2;
-  return a;
-}
-
-static wide_ mul_(int *e_, wide_ a, wide_ b) {
-  if (__builtin_mul_overflow(a, b, &a)) *e_ = 2;
-  return a;
-}
-
+}"""
+_C_FUNCTIONS = {
+    "text_is_": "static bool text_is_(const char *a, const char *b) { return a && strcmp(a, b) == 0; }",
+    **{f"{name}_": _C_CHECKED.replace("NAME", name) for name in ("add", "sub", "mul")},
+    "mod_": """\
 static wide_ mod_(int *e_, wide_ a, wide_ b) {
   if (b == 0) { if (!*e_) *e_ = 1; return 0; }
   a = b == -1 ? 0 : a % b;
   return a != 0 && (a < 0) != (b < 0) ? a + b : a;
-}
-
+}""",
+    "div_": """\
 static wide_ div_(int *e_, wide_ a, wide_ b) {
   if (b == 0) { if (!*e_) *e_ = 1; return 0; }
   if (b == -1) { if (__builtin_sub_overflow((wide_)0, a, &a)) *e_ = 2; return a; }
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}""",
+    "min_": "static wide_ min_(wide_ a, wide_ b) { return a < b ? a : b; }",
+    "max_": "static wide_ max_(wide_ a, wide_ b) { return a > b ? a : b; }",
 }
-
-static wide_ min_(wide_ a, wide_ b) { return a < b ? a : b; }
-
-static wide_ max_(wide_ a, wide_ b) { return a > b ? a : b; }"""
 
 
 def program(formula: ClosedForm, language: str, parts: Parts) -> str:
@@ -68,8 +58,8 @@ def program(formula: ClosedForm, language: str, parts: Parts) -> str:
 
 
 def _header_comment(formula: ClosedForm, code: Code) -> str:
-    lines = [f"{formula.quantity_name} of {formula.architecture}, valid if:"]
-    return "\n  ".join([*lines, *code.tests("python")]).replace("*/", "* /")
+    title = f"{formula.quantity_name} of {formula.architecture}, valid if:"
+    return "\n  ".join([title, *code.tests("python")]).replace("*/", "* /")
 
 
 def _python(formula: ClosedForm, code: Code) -> str:
@@ -100,8 +90,7 @@ def _python_statements(formula: ClosedForm, code: Code) -> str:
 
 def _c(formula: ClosedForm, code: Code) -> str:
     functions = "\n".join(_c_function(code, label or formula.quantity, terms) for label, terms in code.parts)
-    helpers = _C_FUNCTIONS.split("\n\n")
-    used = [one for one in helpers if one.split("(")[0].split()[-1] + "(" in functions]
+    used = [code for name, code in _C_FUNCTIONS.items() if f"{name}(" in functions]
     lines = [
         f"/* {_header_comment(formula, code)}",
         "   Each function returns 0 and sets *result_, or returns 1 if a condition does not hold,",

@@ -6,50 +6,35 @@ import json
 from typing import Any
 
 import pytest
+from conftest import Command
 
 import archspec
-from archspec.cli.main import main
 from archspec.errors import ArchspecError
 
-CASES: list[tuple[list[str], dict[str, Any]]] = [
-    (["BertModel", "BertForMaskedLM"], {}),
-    (["BertModel", "BertForMaskedLM", "--depth", "1"], {"depth": 1}),
-    (["BertModel", "BertForMaskedLM", "--config", "bert"], {"config": "bert"}),
-    (["bert", "bert", "--architecture", "BertForMaskedLM"], {"architecture": "BertForMaskedLM"}),
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("BertModel BertForMaskedLM", {}),
+    ("BertModel BertForMaskedLM --depth 1", {"depth": 1}),
+    ("BertModel BertForMaskedLM --config bert", {"config": "bert"}),
+    ("bert bert --architecture BertForMaskedLM", {"architecture": "BertForMaskedLM"}),
     (
-        ["LlamaModel", "LlamaModel", "--set", "hidden_size=2048", "--set-b", "num_key_value_heads=8"],
+        "LlamaModel LlamaModel --set hidden_size=2048 --set-b num_key_value_heads=8",
         {"set": {"hidden_size": 2048}, "set_b": {"num_key_value_heads": 8}},
     ),
     (
-        [
-            "T5Model",
-            "T5Model",
-            "--set-a",
-            "num_layers=2",
-            "--tokens",
-            "8",
-            "--batch",
-            "3",
-            "--encoder-tokens",
-            "16",
-        ],
+        "T5Model T5Model --set-a num_layers=2 --tokens 8 --batch 3 --encoder-tokens 16",
         {"set_a": {"num_layers": 2}, "tokens": 8, "batch": 3, "encoder_tokens": 16},
     ),
-    (["GPT2Model", "GPT2LMHeadModel", "--tokens", "1", "--past", "9"], {"tokens": 1, "past": 9}),
+    ("GPT2Model GPT2LMHeadModel --tokens 1 --past 9", {"tokens": 1, "past": 9}),
 ]
 
 
-@pytest.mark.parametrize(("words", "options"), CASES)
-def test_text_and_data_are_those_of_the_command(
-    words: list[str], options: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = archspec.diff(words[0], words[1], **options)
+@pytest.mark.parametrize(("line", "options"), CASES)
+def test_text_and_data_are_those_of_the_command(line: str, options: dict[str, Any], cli: Command) -> None:
+    found = archspec.diff(*line.split()[:2], **options)
     assert isinstance(found, archspec.Diff)
     code = int(bool(found.changes))
-    assert main(["diff", *words]) == code
-    assert capsys.readouterr().out == f"{found}\n"
-    assert main(["diff", *words, "--json"]) == code
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found.as_json()))
+    assert cli(f"diff {line}", code=code).out == f"{found}\n"
+    assert cli(f"diff {line} --json", code=code).json == json.loads(json.dumps(found.as_json()))
 
 
 def test_numbers_and_formula() -> None:
@@ -72,10 +57,8 @@ def test_html_has_every_row_and_is_escaped() -> None:
 
 def test_loaded_models() -> None:
     a, b = archspec.load("BertModel"), archspec.load("BertModel", set={"num_hidden_layers": 6})
-    assert (
-        archspec.diff(a, b).as_json()
-        == archspec.diff("bert", "bert", set_b={"num_hidden_layers": 6}).as_json()
-    )
+    by_name = archspec.diff("bert", "bert", set_b={"num_hidden_layers": 6})
+    assert archspec.diff(a, b).as_json() == by_name.as_json()
     assert not archspec.diff(a, a).changes and "no difference" in str(archspec.diff(a, a))
     for options in ({"config": "bert"}, {"architecture": "BertModel"}, {"set": {"num_hidden_layers": 1}}):
         with pytest.raises(ArchspecError, match="BertModel is already loaded"):
@@ -87,30 +70,29 @@ def test_costs_of_the_call_of_both_models() -> None:
     flops, cache = archspec.diff(a, b, tokens=100, batch=2).costs
     assert flops == ("flops", a.forward(2, 100).flops, b.forward(2, 100).flops)
     assert cache == ("cache_elements", 0, 0)
-    [_, cache] = archspec.diff(
-        "LlamaModel", "LlamaModel", set_b={"num_key_value_heads": 8}, tokens=2048
-    ).costs
-    assert cache == ("cache_elements", 2048 * 262_144, 2048 * 65_536)
+    found = archspec.diff("LlamaModel", "LlamaModel", set_b={"num_key_value_heads": 8}, tokens=2048)
+    assert found.costs[1] == ("cache_elements", 2048 * 262_144, 2048 * 65_536)
 
 
-def test_invalid_arguments_are_refused() -> None:
-    with pytest.raises(ArchspecError, match="past has no effect without tokens"):
-        archspec.diff("BertModel", "BertModel", past=4)
-    with pytest.raises(ArchspecError, match="B: costs are not supported for Wav2Vec2Model"):
-        archspec.diff("BertModel", "Wav2Vec2Model", tokens=4)
-    with pytest.raises(ArchspecError, match="config cannot be combined with architecture"):
-        archspec.diff("BertModel", "BertForMaskedLM", config="bert", architecture="BertModel")
-    with pytest.raises(ArchspecError, match="depth must be an integer of at least 0, not -1"):
-        archspec.diff("BertModel", "BertModel", depth=-1)
+@pytest.mark.parametrize(
+    ("b", "options", "message"),
+    [
+        ("BertModel", {"past": 4}, "past has no effect without tokens"),
+        ("Wav2Vec2Model", {"tokens": 4}, "B: costs are not supported for Wav2Vec2Model"),
+        ("BertModel", {"config": "bert", "architecture": "BertModel"}, "config cannot be combined with arch"),
+        ("BertModel", {"depth": -1}, "depth must be an integer of at least 0, not -1"),
+    ],
+)
+def test_invalid_arguments_are_refused(b: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArchspecError, match=message):
+        archspec.diff("BertModel", b, **options)
 
 
-def test_past_without_tokens_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", "GPT2Model", "GPT2Model", "--past", "4"]) == 2
-    assert "--past has no effect without --tokens" in capsys.readouterr().err
+def test_past_without_tokens_on_the_command_line(cli: Command) -> None:
+    assert "--past has no effect without --tokens" in cli("diff GPT2Model GPT2Model --past 4", code=2).err
 
 
-def test_as_markdown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", "BertModel", "BertForMaskedLM", "--format", "markdown"]) == 1
-    lines = capsys.readouterr().out.splitlines()
+def test_as_markdown(cli: Command) -> None:
+    lines = cli("diff BertModel BertForMaskedLM --format markdown", code=1).out.splitlines()
     assert "| removed | pooler.dense | -590,592 | weight (768, 768), bias (768,) |" in "\n".join(lines)
     assert "B - A = vocab\\_size + 2\\*hidden\\_size" in lines

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import io
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Command
 
 import archspec
-from archspec.cli.main import main
 
 ROOT = Path(__file__).parent.parent.parent
 GPT2 = str(ROOT / "configs" / "openai-community--gpt2.json")
@@ -49,15 +48,7 @@ def test_a_column_is_a_quantity_a_cost_a_field_a_symbol_or_a_word() -> None:
     assert list(words.values()) == [32, 4096, 32, 8, 14336, 8, 2]
 
 
-@pytest.mark.parametrize(
-    "lengths",
-    [
-        {"tokens": 64},
-        {"tokens": 64, "batch": 3},
-        {"tokens": 2, "past": 30},
-        {"tokens": 1, "batch": 5, "past": 7},
-    ],
-)
+@pytest.mark.parametrize("lengths", [{"tokens": 64, "batch": 3}, {"tokens": 1, "batch": 5, "past": 7}])
 def test_costs_are_those_of_the_call(lengths: dict[str, int]) -> None:
     model = archspec.load(GPT2)
     columns = "flops,flops_per_token,cache_bytes,cache_bytes_per_token"
@@ -79,19 +70,15 @@ def test_the_legend_and_notes_name_the_call() -> None:
     usual = archspec.table([GPT2, "LlamaModel"], "flops")  # GPT-2 has 1,024 positions
     assert "2,048 tokens (or the model's maximum if smaller)" in usual.legend
     assert usual.notes[0] == "gpt2: flops is for 1,024 tokens"
-    assert [one["flops"] for one in usual.rows] == [
-        archspec.load(name).flops(tokens=tokens).flops
-        for name, tokens in ((GPT2, 1024), ("LlamaModel", 2048))
-    ]
+    assert usual.rows[0]["flops"] == archspec.load(GPT2).flops(tokens=1024).flops
+    assert usual.rows[1]["flops"] == archspec.load("LlamaModel").flops(tokens=2048).flops
 
 
 def test_lengths_that_a_model_does_not_take_are_noted() -> None:
     found = archspec.table(["T5Model", "BertModel"], "flops", tokens=8, encoder_tokens=16)
     assert [one["flops"] is None for one in found.rows] == [False, True]
-    assert (
-        "flops cannot be reported: encoder_tokens has no effect: BertModel does not attend to an encoder"
-        in found.notes
-    )
+    why = "encoder_tokens has no effect: BertModel does not attend to an encoder"
+    assert f"flops cannot be reported: {why}" in found.notes
     with pytest.raises(archspec.ArchspecError, match="past has no effect: no column depends on it"):
         archspec.table([GPT2], "params", past=4)
 
@@ -146,30 +133,28 @@ def test_invalid_tables(models: Any, columns: str | None, message: str) -> None:
         archspec.table(models, columns)
 
 
-def test_text_html_markdown_and_plain_data(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["table", GPT2, GPT_OSS, "--columns", "model,d_ff,params"]) == 0
-    text = capsys.readouterr().out
+def test_text_html_markdown_and_plain_data(cli: Command) -> None:
+    text = cli(["table", GPT2, GPT_OSS, "--columns", "model,d_ff,params"]).out
     assert text.splitlines()[:3] == [
         "model         d_ff          params",
         "gpt2         3,072     124,439,808",
         "gpt-oss-20b  2,880  20,914,757,184",
     ]
-    assert main(["table", GPT2, "--columns", "model,d_ff,n_inner", "--format", "markdown"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    text = cli(["table", GPT2, "--columns", "model,d_ff,n_inner", "--format", "markdown"]).out
+    assert text.splitlines() == [
         "| model | $d_{\\mathrm{ff}}$ | n_inner |",
         "| --- | ---: | ---: |",
         "| gpt2 | 3,072 | 3,072 |",
     ]
-    assert main(["table", GPT2, GPT_OSS, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == archspec.table([GPT2, GPT_OSS]).as_json()
+    assert cli(["table", GPT2, GPT_OSS, "--json"]).json == archspec.table([GPT2, GPT_OSS]).as_json()
     assert "<td" in archspec.table([GPT2])._repr_html_()
-    assert main(["table", GPT2, "--columns", "nothing"]) == 2
+    cli(["table", GPT2, "--columns", "nothing"], code=2)
 
 
-def test_a_config_on_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_config_on_stdin(monkeypatch: pytest.MonkeyPatch, cli: Command) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(GPT2).read_bytes())))
-    assert main(["table", "-", "--columns", "model,params"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split() == ["GPT2LMHeadModel", "124,439,808"]
+    rows = cli("table - --columns model,params").out.splitlines()
+    assert rows[1].split() == ["GPT2LMHeadModel", "124,439,808"]
 
 
 @pytest.mark.latex
@@ -177,10 +162,8 @@ def test_latex_is_set(tmp_path: Path) -> None:
     odd = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
     columns = "model,params,architecture,d_ff,h_kv,tie_word_embeddings,depths,non-embedding"
     written = archspec.table([GPT2, GPT_OSS, odd, "SwinModel", "gpt_neox"], columns).latex()
-    body = (
-        f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\n{written}\n\\end{{document}}"
-    )
-    (tmp_path / "table.tex").write_text(body)
+    head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
+    (tmp_path / "table.tex").write_text(f"{head}\n{written}\n\\end{{document}}")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]

@@ -25,24 +25,10 @@ _TOKENS = re.compile(
     r"\\texttt\{(?P<name>[^{}]*)\}|[_^](?P<one>[^{])|[_^]\{(?P<many>(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
     r"|\\(?P<command>[A-Za-z]+|[,_{}]) ?|(?P<sign>[+-])|(?P<letter>[A-Za-z])|(?P<other>[^ {}&$])"
 )
-_COMMANDS = {
-    **dict.fromkeys(("mathrm", "text", "frac"), 0.0),
-    **dict.fromkeys(("lfloor", "rfloor", "lceil", "rceil"), 0.9),
-    "bigl": 0.2,
-    "bigr": 0.2,
-    "Bigl": 0.4,
-    "Bigr": 0.4,
-    "biggl": 0.7,
-    "biggr": 0.7,
-    "quad": INDENT,
-    ",": 0.35,
-    "cdot": 1.45,
-    "lnot": 1.4,
-    "land": 2.4,
-    "max": 4.0,
-    "min": 3.8,
-    "_": 1.0,
-}
+_WIDTHS = {0.0: "mathrm text frac", 0.9: "lfloor rfloor lceil rceil", INDENT: "quad", 0.35: ",", 1.0: "_"}
+_WIDTHS |= {0.2: "bigl bigr", 0.4: "Bigl Bigr", 0.7: "biggl biggr"}
+_WIDTHS |= {1.4: "lnot", 1.45: "cdot", 2.4: "land", 3.8: "min", 4.0: "max"}
+_COMMANDS = {command: wide for wide, commands in _WIDTHS.items() for command in commands.split()}
 _WIDE = {"m": 1.8, "w": 1.5, "M": 2.1, "N": 1.85}
 
 
@@ -66,9 +52,8 @@ def check_width(most: float | None) -> None:
         whole = isinstance(most, float) and most.is_integer()
         shown = describe_value(int(most) if whole else most)
         message = f"{option('width')} must be from {LEAST} to {WIDEST:,}, not {shown}"
-        raise FormulaError(
-            message, help=f"pass {option('width', 48)} for a two-column layout, 69 for one column"
-        )
+        help_ = f"pass {option('width', 48)} for a two-column layout, 69 for one column"
+        raise FormulaError(message, help=help_)
 
 
 def width(latex: str) -> float:
@@ -100,11 +85,10 @@ def break_lines(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float 
     first, *pieces = _breakable_parts(printer, terms, most)
     lines = [first]
     for piece in pieces:
-        line = lines[-1]
-        space = "" if piece.text.startswith(_DOT) else " "
-        joined = Line(line.depth, f"{line.text}{space}{piece.text}")
+        line, space = lines[-1], "" if piece.text.startswith(_DOT) else " "
+        joined = Line(line.depth, f"{line.text}{space}{piece.text}", piece.level)
         if line.level <= piece.level and not piece.starts and joined.width <= most:
-            lines[-1] = joined._replace(level=piece.level)
+            lines[-1] = joined
         else:
             lines.append(piece._replace(text=piece.text.lstrip()))
     return lines
