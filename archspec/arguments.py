@@ -139,10 +139,7 @@ def _check(name: str, value: Any, annotation: str) -> None:
 
 
 def check_arguments_of(verb: str) -> Callable[[F], F]:
-    """Check the arguments of the function behind a verb, as :func:`check_arguments` does.
-
-    Its parameters are those of the options table: `python -m tools.release` writes them.
-    """
+    """Return :func:`check_arguments`, for a function whose parameters `python -m tools.release` writes."""
     return check_arguments
 
 

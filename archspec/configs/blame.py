@@ -18,7 +18,7 @@ Where = Mapping[str, Expression]  # the local names of a module
 _NO_WHERE: Where = {}
 
 
-def source_fields(scope: Scope, read: Iterable[str], where: Where = _NO_WHERE) -> list[str]:
+def source_fields(scope: Scope, read: Iterable[str], where: Where) -> list[str]:
     """Return the fields that some names depend on: a computed one that is not given stands for others."""
     found, seen, pending = list[str](), set[str](), sorted(read)
     while pending:

@@ -102,7 +102,7 @@ class _Chooser:
     def invalid_name_error(self, field: str, message: str, help_: str) -> ConfigError:
         return ConfigError(self.config.origin.problem(field, message, help_))
 
-    def unknown_name_error(self, field: str, message: str, help_: str = "") -> UnknownArchitectureError:
+    def unknown_name_error(self, field: str, message: str, help_: str) -> UnknownArchitectureError:
         problem = self.config.origin.problem(field, message, help_)
         if field == "architectures" and self.asked:
             problem = Problem(self.config.origin.label + message, help=help_)

@@ -143,7 +143,7 @@ def apply_overrides(config: RawConfig, overrides: Mapping[str, Any]) -> RawConfi
     texts = {path: as_typed(path, value) for path, value in overrides.items()}
     origin, opened = origin._replace(overrides={**origin.overrides, **texts}), {*origin.opened}
     for path, value in overrides.items():
-        if not isinstance(path, str) or not re.fullmatch(_PATH, path):
+        if not re.fullmatch(_PATH, path):
             raise ConfigError(f"{path!r} is not a field name", help="write field, or sub_config.field")
         *outer, leaf = path.split(".")
         inside, part = raw, ""

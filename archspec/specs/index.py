@@ -77,9 +77,9 @@ def recorded_costs(path: str) -> dict[str, CostRecord]:
         return {}
     with open(path, encoding="utf-8") as file:
         lines: dict[str, dict[str, Any]] = json.load(file)["types"]
-    for line in lines.values():
-        line.pop("digest")
-    return {name: CostRecord(**line) for name, line in lines.items()}
+    known = CostRecord._fields
+    found = {name: {key: line[key] for key in known if key in line} for name, line in lines.items()}
+    return {name: CostRecord(**line) for name, line in found.items()}
 
 
 def whole_digests(

@@ -8,13 +8,8 @@ import pytest
 
 import archspec
 
-LLAMA = {
-    "model_type": "llama",
-    "vocab_size": 50,
-    "hidden_size": 8,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-}
+SIZES = {"vocab_size": 50, "hidden_size": 8, "num_hidden_layers": 3, "num_attention_heads": 2}
+LLAMA = {"model_type": "llama", **SIZES}
 
 
 def message(source: Any, overrides: dict[str, Any] | None = None, architecture: str | None = None) -> str:

@@ -6,16 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 Layout = Callable[[int, int], int]
-SMALL: dict[str, Any] = {
-    "dtype": "bfloat16",
-    "vocab_size": 512,
-    "hidden_size": 256,
-    "intermediate_size": 384,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 64,
-}
+SMALL: dict[str, Any] = {"dtype": "bfloat16", "vocab_size": 512, "hidden_size": 256, "intermediate_size": 384}
+SMALL |= {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64}
 LLAMA = {**SMALL, "model_type": "llama", "architectures": ["LlamaForCausalLM"]}
 MIXTRAL = {**SMALL, "model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 4}
 MATRICES = {  # outputs and inputs of the matrices of a layer, and how many there are

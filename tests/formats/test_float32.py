@@ -16,12 +16,8 @@ SIZES = """vocab_size=64, hidden_size=32, intermediate_size=48, moe_intermediate
 first_k_dense_replace=1, num_attention_heads=2, num_key_value_heads=2, n_routed_experts=8, n_group=2,
 topk_group=1, num_experts_per_tok=2, q_lora_rank=8, kv_lora_rank=8, qk_nope_head_dim=8, qk_rope_head_dim=8,
 v_head_dim=8"""
-TINY: dict[str, Any] = {
-    "model_type": "deepseek_v3",
-    "architectures": ["DeepseekV3ForCausalLM"],
-    "dtype": "bfloat16",
-    **parse_settings([SIZES]),
-}
+TINY: dict[str, Any] = {"model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"]}
+TINY |= {"dtype": "bfloat16", **parse_settings([SIZES])}
 ROUTERS = 2 * 8 * 32  # parameters of the two routers
 
 
@@ -73,11 +69,9 @@ def expected(model: Any, dtype: str) -> set[str]:
 
     plan = model._get_dtype_plan(getattr(torch, dtype)) if hasattr(model, "_get_dtype_plan") else {}
     pattern = build_glob_alternation([*plan])[0] if plan else None
-    return {
-        path
-        for path, one in model.named_parameters()
-        if one.dtype == torch.float32 or (pattern is not None and pattern.search(path))
-    }
+    dtypes = {path: one.dtype for path, one in model.named_parameters()}
+    kept = {path for path in dtypes if pattern is not None and pattern.search(path)}
+    return kept | {path for path, one in dtypes.items() if one == torch.float32}
 
 
 @pytest.mark.reference

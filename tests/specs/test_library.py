@@ -96,9 +96,8 @@ def test_a_class_of_several_types_belongs_to_the_type_that_it_is_named_after() -
 
 def test_the_longer_of_two_matching_model_types_is_used(tmp_path: Path) -> None:
     for name in ("sub2", "sub2_video"):
-        (tmp_path / f"{name}.yaml").write_text(
-            f"model_type: {name}\nconfig:\n  d: 3\narchitectures:\n  SUB2VideoModel:\n    a: Linear(d, 1)\n"
-        )
+        text = "config: {d: 3}\narchitectures: {SUB2VideoModel: {a: 'Linear(d, 1)'}}\n"
+        (tmp_path / f"{name}.yaml").write_text(f"model_type: {name}\n{text}")
     assert Library(str(tmp_path)).model_type_of("SUB2VideoModel") == "sub2_video"
 
 
