@@ -127,10 +127,8 @@ def derive(
                 counts = {one: params(drafts[0], library, one) for one in drafts[0].architectures}
             except SpecError as error:
                 refusal = error
-    for outcome in outcomes:
-        drafts[0].record_verdict(
-            outcome.architecture, outcome.verdict, outcome.compared, counts[outcome.architecture]
-        )
+    for one in outcomes:
+        drafts[0].record_verdict(one.architecture, one.verdict, one.compared, counts[one.architecture])
     if target.own and any(outcome.verdict == "wrong" for outcome in outcomes):
         drafts[0].refuse()
     found = Derived(drafts, outcomes, refusal)

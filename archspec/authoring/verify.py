@@ -200,7 +200,7 @@ def _split(names: Iterable[str], library: Library) -> tuple[list[Own], list[str]
     return own, rest
 
 
-def _verify_own(own: list[Own], samples: int, seed: int, done: Callable[[Result], None]) -> list[Result]:
+def _verify_own(own: list[Own], samples: int, seed: int, done: campaign.Done) -> list[Result]:
     from archspec.deriving import verify_own
 
     found: list[Result] = []
@@ -212,7 +212,7 @@ def _verify_own(own: list[Own], samples: int, seed: int, done: Callable[[Result]
     return found
 
 
-def result_counter(progress: Progress | None, total: int) -> Callable[[Result], None]:
+def result_counter(progress: Progress | None, total: int) -> campaign.Done:
     """Return a function that counts results and calls ``progress`` with their numbers."""
     verdicts: list[str] = []
 

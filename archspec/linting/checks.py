@@ -14,14 +14,7 @@ from contextlib import suppress
 from functools import cache
 
 from archspec.configs.scope import Scope
-from archspec.errors import (
-    ArchspecError,
-    Place,
-    Problem,
-    SpecError,
-    UnknownArchitectureError,
-    did_you_mean,
-)
+from archspec.errors import ArchspecError, Place, Problem, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import Expression, callee, calls, names, text_of
 from archspec.linting.names import Context, declared_sub_config, expressions, modules_of_spec, problems
 from archspec.render import notation
@@ -45,19 +38,14 @@ _PATH_HELP = "name a tensor or a module by its path within this module"
 
 def shipped_files() -> list[str]:
     """Return every shipped file: the specs, the shared parts, the contractions and the notation."""
-    return [
-        *shipped_library().files().values(),
-        os.path.join(shipped_library().folder, CONTRACTIONS),
-        notation.path(),
-    ]
+    library = shipped_library()
+    return [*library.files().values(), os.path.join(library.folder, CONTRACTIONS), notation.path()]
 
 
 def lint(path: str, library: Library | None = None) -> list[Problem]:
-    """Return the problems of one spec file, in the order of its lines.
+    """Return the problems of one spec file, in the order of its lines. Errors: :class:`ConfigError`.
 
     Other specs are looked up in the library, by default the shipped one.
-
-    Errors: :class:`ConfigError` for a file that cannot be read.
     """
     try:
         if os.path.basename(path) in NOT_SPECS:
@@ -67,9 +55,7 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
     except SpecError as error:
         return list(error.problems)
     is_shared = os.path.basename(os.path.dirname(os.path.abspath(path))) == "shared"
-    checks = FILE_CHECKS
-    if not spec.refuse:
-        checks += (_top_expressions,) if is_shared else CHECKS
+    checks = FILE_CHECKS + (() if spec.refuse else (_top_expressions,) if is_shared else CHECKS)
     found: list[Problem] = []
     for check in checks:
         if check is _check_builds and any(one.path for one in found):
@@ -86,9 +72,9 @@ def _header(spec: Spec) -> Iterator[Problem]:
     place, lines = Place(spec.source, 1, 1), spec.header.splitlines()
     if not 0 < len(lines) <= 3:
         message = f"the header has {len(lines)} comment lines" if lines else "the file has no header comment"
-        yield Problem(message, place, "", _HEADER_HELP)
+        yield Problem(message, place, help=_HEADER_HELP)
     elif "code:" not in spec.header:
-        yield Problem("the header comment does not name the code", place, "", _CODE_HELP)
+        yield Problem("the header comment does not name the code", place, help=_CODE_HELP)
 
 
 def _file_name(spec: Spec) -> Iterator[Problem]:
@@ -127,8 +113,8 @@ def _expressions(spec: Spec) -> Iterator[Problem]:
 
 def _top_expressions(spec: Spec) -> Iterator[Problem]:
     """Check a shared part, whose modules use the fields of other specs."""
-    for context, expression in expressions(spec):
-        yield from problems(context, expression) if context.module is None else ()
+    top = (pair for pair in expressions(spec) if pair[0].module is None)
+    return (problem for context, expression in top for problem in problems(context, expression))
 
 
 def _is_inherited_and_holds(spec: Spec, expression: Expression) -> bool:

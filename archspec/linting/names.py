@@ -91,11 +91,7 @@ def _sub_config(context: Context, node: ast.expr | None) -> SubConfig | None:
     spec, module = context
     if isinstance(node, ast.Attribute):
         outer = _sub_config(context, node.value)
-        return (
-            declared_sub_config(outer.spec, node.attr)
-            if outer is not None and outer.spec is not None
-            else outer
-        )
+        return declared_sub_config(outer.spec, node.attr) if outer and outer.spec is not None else outer
     if not isinstance(node, ast.Name):
         return None
     if module and node.id in module.where:
@@ -117,24 +113,21 @@ def _results(tree: ast.expr) -> list[str]:
 
 def _reads_fields(module: Module, parameter: str) -> bool:
     """Return True if a module or an auto class reads fields of a parameter: it may be a sub-config."""
-    for node in (node for one in module_expressions(module) for node in ast.walk(one.tree)):
-        asked = node.value if isinstance(node, ast.Attribute) else None
-        if isinstance(node, ast.Call) and node.args and callee(node).startswith(AUTO):
-            asked = node.args[0]
-        if isinstance(asked, ast.Name) and asked.id == parameter:
-            return True
-    return False
+    nodes = [node for one in module_expressions(module) for node in ast.walk(one.tree)]
+    read = [node.value for node in nodes if isinstance(node, ast.Attribute)]
+    for call in (node for node in nodes if isinstance(node, ast.Call) and callee(node).startswith(AUTO)):
+        read += call.args[:1]
+    return any(isinstance(node, ast.Name) and node.id == parameter for node in read)
 
 
 def problems(context: Context, expression: Expression) -> list[Problem]:
     """Return the unknown names, fields, calls and arguments of an expression, and errors of other specs."""
+    place_of, path = expression.place_of, expression.path
     try:
-        found = list(_faults(expression.tree, context))
+        faults = [*_faults(expression.tree, context)]
+        return [Problem(message, place_of(node), path, help_) for message, node, help_ in faults]
     except ArchspecError as error:
         return [problem._replace(place=problem.place or expression.place) for problem in error.problems]
-    return [
-        Problem(message, expression.place_of(node), expression.path, help_) for message, node, help_ in found
-    ]
 
 
 def _faults(tree: ast.expr, context: Context) -> Found:
@@ -149,15 +142,12 @@ def _faults(tree: ast.expr, context: Context) -> Found:
         elif isinstance(node, ast.Attribute) and node.value not in bound:
             yield from _attribute(node, context)
         elif isinstance(node, ast.Name) and not context.knows(node.id):
-            yield _unknown_name(node, context, [name.id for name in bound])
-
-
-def _unknown_name(node: ast.Name, context: Context, bound: list[str]) -> tuple[str, ast.AST, str]:
-    if node.id in LEAVES or context.spec.module(node.id) is not None:
-        return f"{node.id} is a module, not a value", node, f"write {node.id}() with its arguments"
-    own = [name for name in context.known_names() if name not in (*AXES, *TRAINING)]
-    help_ = did_you_mean(node.id, [*own, *bound])
-    return f"{node.id} is neither a config field nor a local name", node, help_
+            if node.id in LEAVES or context.spec.module(node.id) is not None:
+                yield f"{node.id} is a module, not a value", node, f"write {node.id}() with its arguments"
+                continue
+            own = [name for name in context.known_names() if name not in (*AXES, *TRAINING)]
+            help_ = did_you_mean(node.id, [*own, *(name.id for name in bound)])
+            yield f"{node.id} is neither a config field nor a local name", node, help_
 
 
 def _loop_names(loop: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> list[ast.Name]:
@@ -203,9 +193,7 @@ def _module_call(node: ast.Call, context: Context, name: str) -> Found:
         help_ = f"choose from its classes: {', '.join(spec.architectures)}"
         yield f"{name} is not available for {spec.model_type}", node.func, help_
         return
-    is_open = sub is not None and (
-        sub.spec is None or (sub.dynamic and is_auto)
-    )  # a config decides the class
+    is_open = sub is not None and (sub.spec is None or (sub.dynamic and is_auto))  # for a config to decide
     owner = context.spec if is_open or spec is None else spec
     if is_auto and not is_open and owner.refuse:
         return
@@ -251,7 +239,5 @@ def _check_binding(
         (signature.bind_partial if is_open else signature.bind)(*args, **keywords)
     except TypeError as error:
         wrong = next((key for key in keywords if key not in signature.parameters), "")
-        help_ = (
-            did_you_mean(wrong, known) if wrong else f"pass its arguments: {', '.join(signature.parameters)}"
-        )
-        yield f"{name}: {error}", node, help_
+        usual = f"pass its arguments: {', '.join(signature.parameters)}"
+        yield f"{name}: {error}", node, did_you_mean(wrong, known) if wrong else usual

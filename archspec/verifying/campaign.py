@@ -28,6 +28,9 @@ class Result(NamedTuple):
     seconds: float
 
 
+Done = Callable[[Result], None]  # called with each result
+
+
 class Report(NamedTuple):
     """The results of a run, and all that it takes to repeat it."""
 
@@ -42,13 +45,8 @@ class Report(NamedTuple):
         return sum(result.outcome.verdict == verdict for result in self.results)
 
 
-def run(
-    chosen: Chosen, samples: int, seed: int, jobs: int, done: Callable[[Result], None] | None = None
-) -> Report:
-    """Verify architectures; ``done`` is called with each result.
-
-    Errors: :class:`MissingPackageError` if torch or transformers is missing.
-    """
+def run(chosen: Chosen, samples: int, seed: int, jobs: int, done: Done | None = None) -> Report:
+    """Verify architectures. Errors: :class:`MissingPackageError` if torch or transformers is missing."""
     from archspec.reference import versions
 
     with optional_import():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
@@ -23,7 +23,6 @@ HOW = "archspec verify --coverage"
 STATUSES = ("exact", "wrong", "unsupported", "unavailable")
 _HEADS = "exact | wrong | unsupported | not instantiable here"
 Key = tuple[str, str]  # a model type and a class
-Done = Callable[[campaign.Result], None]
 
 
 class Pair(NamedTuple):
@@ -92,7 +91,9 @@ def stale_lines() -> list[str]:
     return [*found[:20], f"{len(found)} stale: run {HOW}"] if found else []
 
 
-def update(samples: int, seed: int, jobs: int, done: Done | None = None, everything: bool = False) -> int:
+def update(
+    samples: int, seed: int, jobs: int, done: campaign.Done | None = None, everything: bool = False
+) -> int:
     """Verify stale pairs, or everything, and write both files; return the number of wrong pairs."""
     from archspec.reference import versions
 

@@ -109,9 +109,8 @@ def _zero_differences(scope: Scope) -> Iterator[Difference]:
         except (ArchspecError, Refused, Unavailable):
             continue
         if type(theirs) is int and theirs not in (0, ours):
-            yield _difference(
-                "default", f"{name} for 0", str(theirs), _value_text(ours), _places(scope, name)
-            )
+            sides = str(theirs), _value_text(ours)
+            yield _difference("default", f"{name} for 0", *sides, _places(scope, name))
 
 
 def _read(config: Any, name: str) -> Any:

@@ -42,11 +42,7 @@ NULLS = "num_hidden_layers is null, but n_layer, the same field, is 3"
         ("dbrx", DBRX, "transformers requires"),  # DBRX's own name is read as it is given
         ("falcon_mamba", {"layer_types": ["linear_attention"]}, COMPUTED),
         ("recurrent_gemma", {"layer_types": None}, COMPUTED),  # under its other name
-        (
-            "seed_oss",
-            {"num_key_value_heads": True},
-            "must be an integer or null, not true",
-        ),
+        ("seed_oss", {"num_key_value_heads": True}, "must be an integer or null, not true"),
     ],
 )
 def test_refused_values(model_type: str, raw: dict[str, Any], message: str) -> None:

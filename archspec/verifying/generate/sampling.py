@@ -61,14 +61,11 @@ class Sampler:
                 few = value > 2 or self.random.random() < share
                 raw[field.name] = self.random.choice(LAYERS) if few else value
                 lengths |= {value: raw[field.name]} if value > 4 else {}
-            elif (
-                self.random.random() < share
-                or isinstance(value, SubConfig)
-                or field.name == WIDE
-                or field.default is None
-                or (isinstance(value, list) and len(value) in lengths)
-            ):
-                self._draw_field(raw, field, value, share)
+            else:
+                needed = isinstance(value, SubConfig) or field.name == WIDE or field.default is None
+                follows = isinstance(value, list) and len(value) in lengths
+                if self.random.random() < share or needed or follows:
+                    self._draw_field(raw, field, value, share)
         if self.random.random() < share:
             labels = self.random.choice((1, 3, 7))
             names = {str(index): f"label {index}" for index in range(labels)}
@@ -90,11 +87,10 @@ class Sampler:
 
     def _draw_field(self, raw: Config, field: Field, default: Any, share: float) -> None:
         """Draw one field; sub-configs that are null by default, too."""
-        types = part_types(self.spec.library, field)
+        types, own = part_types(self.spec.library, field), Config()
         if isinstance(default, SubConfig):
-            drawn: Any = self._part(field, dict(default.raw), types or [default.model_type], share)
-        else:
-            drawn = self._part(field, {}, types, share) if types else self.drawing.draw(field, default, raw)
+            types, own = types or [default.model_type], dict(default.raw)
+        drawn = self._part(field, own, types, share) if types else self.drawing.draw(field, default, raw)
         if drawn is not ...:
             raw[field.name] = drawn
 
@@ -103,11 +99,8 @@ class Sampler:
         child = self._child(field, self.random.choice(types))
         if child is None:
             return own
-        drawn = (
-            child._draw_near()
-            if child.accepted and self.random.random() < share
-            else child.draw_config(share)
-        )
+        is_near = child.accepted and self.random.random() < share
+        drawn = child._draw_near() if is_near else child.draw_config(share)
         aliases = child.spec.attribute_map
         known = {aliases.get(key, key) for key in drawn}
         return {key: value for key, value in own.items() if aliases.get(key, key) not in known} | drawn
@@ -146,14 +139,13 @@ class Sampler:
     def _first_config(self, accepts: Callable[[Config], bool]) -> Config | None:
         """Return a config to start from: few layers, the default, or the first of many valid draws."""
         default: Config = {"model_type": self.spec.model_type}
-        for raw in (self.draw_config(0), default):
-            if accepts(raw):
-                return raw
+        if (found := next(filter(accepts, (self.draw_config(0), default)), None)) is not None:
+            return found
         for turn in range(0 if self.hopeless else _BLIND):
             start = self.draw_config(0) if turn % 2 else default
-            for raw in (self._draw_changed(start, 1 + turn // 2 % 2), self.draw_config(_SHARES[turn % 3])):
-                if accepts(raw):
-                    return raw
+            drawn = self._draw_changed(start, 1 + turn // 2 % 2), self.draw_config(_SHARES[turn % 3])
+            if (found := next(filter(accepts, drawn), None)) is not None:
+                return found
         self.hopeless = True  # searched only once
         return None
 

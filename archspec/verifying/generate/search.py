@@ -32,6 +32,8 @@ _LAST = 4  # comparisons of a test that are changed
 _WORK = 500_000  # notes of all runs of one architecture
 _DECODER = "llama"  # a model type in place of another
 _EACH = 3  # configs that break a condition, each in another way
+Fields = frozenset[FieldPath]
+Numbers = dict[FieldPath, float]
 
 
 class Goal(NamedTuple):
@@ -47,7 +49,7 @@ class Change(NamedTuple):
 
     raw: Config
     wanted: tuple[Condition, ...] = ()
-    chosen: frozenset[FieldPath] = frozenset()
+    chosen: Fields = frozenset()
     past: Met | None = None  # the test that it changes
 
 
@@ -61,9 +63,7 @@ class Search:
         self.left = _WORK
         first = next(iter(spec.architectures), architecture)
         # Modules that the first architecture may have are searched with it.
-        self.with_first = (
-            set(reachable_modules(spec, [spec.module(first)])) if first != architecture else set()
-        )
+        self.with_first = {*reachable_modules(spec, [spec.module(first)] if first != architecture else [])}
 
     def configs(self, valid: Iterable[Config]) -> Iterator[Config]:
         """Yield configs that take a path that no valid one took, then some that violate each condition."""
@@ -133,8 +133,7 @@ class Search:
         """Yield configs that violate one condition only."""
         met = {one.test: (one, found) for found in self.runs for one in found.met.values() if one.outcome}
         for test, (one, found) in met.items():
-            condition = found.demanded.get(test.node)
-            if condition is not None and self._is_own(one):
+            if self._is_own(one) and (condition := found.demanded.get(test.node)) is not None:
                 yield from (broken.raw for broken in self._reach(Goal(test, False, condition)))
 
     def _is_own(self, met: Met) -> bool:
@@ -171,10 +170,8 @@ class Search:
             elif between := found.refusal or (found.met.get(other) if other else None):
                 changes = self._changes(found, between, change)
                 onward = [*islice((one for one in changes if _is_new(repr(one.raw), seen)), _STEPS)]
-                if change.past is None or _outcomes(between) != _outcomes(change.past):
-                    pending.extendleft(reversed(onward))
-                else:
-                    pending.extend(onward)
+                is_other = change.past is None or _outcomes(between) != _outcomes(change.past)
+                pending = deque([*onward, *pending] if is_other else [*pending, *onward])
 
     def _changes(self, found: Run, met: Met, kept: Change) -> Iterator[Change]:
         """Yield configs that may change the outcome of a test of a run, which came from the change ``kept``.
@@ -208,9 +205,7 @@ class Search:
             there = (other.fields[path].value for other in self.runs if path in other.fields)
             yield from (value for value in islice(there, 1) if value is not None)
 
-    def _solve(
-        self, solver: Solver, wanted: Condition, met: Met, kept: Change
-    ) -> dict[FieldPath, float] | None:
+    def _solve(self, solver: Solver, wanted: Condition, met: Met, kept: Change) -> Numbers | None:
         """Return numbers for a path condition: of its fields, else also of fields that depend on them.
 
         The rest of the path stays as it is if possible, else what came before the test.
@@ -244,9 +239,7 @@ def _with_bound(run: Run, condition: Condition) -> Iterator[Condition]:
     yield condition
 
 
-def _connected_fields(
-    fields: frozenset[FieldPath], together: list[frozenset[FieldPath]]
-) -> frozenset[FieldPath]:
+def _connected_fields(fields: Fields, together: list[Fields]) -> Fields:
     """Return some fields, and all that path conditions connect with them."""
     while (found := fields.union(*(some for some in together if some & fields))) != fields:
         fields = found
