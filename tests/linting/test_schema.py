@@ -15,14 +15,12 @@ from archspec.specs.records import KEYS
 
 ROOT = Path(__file__).parents[2]
 SPECS = list(shipped_library().files().values())
-SCHEMA = jsonschema.Draft7Validator(
-    json.loads((ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8"))
-)
+SHIPPED = (ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8")
+SCHEMA = jsonschema.Draft7Validator(json.loads(SHIPPED))
 
 
 def test_schema_is_current() -> None:
-    message = "run python -m archspec lint --schema > docs/spec.schema.json"
-    assert (ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8") == text(), message
+    assert text() == SHIPPED, "run python -m archspec lint --schema > docs/spec.schema.json"
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: Path(path).stem)

@@ -28,18 +28,16 @@ CHUNKS = {"attention_chunk_size": 2, "layer_types": ["chunked_attention"], "head
 
 
 @pytest.mark.parametrize(
-    ("model_type", "architecture", "call", "fields", "pairs"),
+    ("names", "call", "fields", "pairs"),
     [
-        ("llama", "LlamaModel", Call(2, 5), {}, 2 * (25 - 15)),  # later tokens
-        ("llama", "LlamaModel", Call(1, 3, 4), {}, 3),
-        ("mistral", "MistralModel", Call(1, 5), {"sliding_window": 2}, 25 - 9),  # and those before a window
-        ("llama4_text", "Llama4TextModel", Call(1, 5), CHUNKS, 25 - 7),
+        (("llama", "LlamaModel"), Call(2, 5), {}, 2 * (25 - 15)),  # later tokens
+        (("llama", "LlamaModel"), Call(1, 3, 4), {}, 3),
+        (("mistral", "MistralModel"), Call(1, 5), {"sliding_window": 2}, 25 - 9),  # and those before a window
+        (("llama4_text", "Llama4TextModel"), Call(1, 5), CHUNKS, 25 - 7),
     ],
 )
-def test_masks_leave_out_pairs(
-    model_type: str, architecture: str, call: Call, fields: dict[str, Any], pairs: int
-) -> None:
-    assert left_out(model_type, architecture, call, **fields) == EACH * pairs
+def test_masks_leave_out_pairs(names: tuple[str, str], call: Call, fields: Any, pairs: int) -> None:
+    assert left_out(*names, call, **fields) == EACH * pairs
 
 
 def test_a_bias_is_not_a_mask() -> None:

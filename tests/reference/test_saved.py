@@ -16,10 +16,8 @@ LLAMA |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 50}
 LAYER = "model.layers.0"
 
 
-def measured(
-    step: Step, raw: dict[str, Any] = LLAMA, architecture: str = "LlamaForCausalLM"
-) -> dict[str, int]:
-    return saved_bytes(training_model(architecture, raw, raw["model_type"], step), step)
+def measured(step: Step, raw: dict[str, Any] = LLAMA, name: str = "LlamaForCausalLM") -> dict[str, int]:
+    return saved_bytes(training_model(name, raw, raw["model_type"], step), step)
 
 
 def test_each_storage_belongs_to_one_module() -> None:

@@ -12,15 +12,8 @@ from archspec.reference import transformers_rows
 pytestmark = pytest.mark.reference
 
 _MAPS = {"in_chans": 3, "features_only": True, "out_indices": [0, 1, 2, 3]}
-_LANGUAGE = {  # as Perception LM's
-    "embed_dim": 1024,
-    "depth": 3,
-    "global_pool": "",
-    "img_size": [448, 448],
-    "init_values": 0.1,
-    "ref_feat_shape": [32, 32],
-    "use_post_transformer_norm": False,
-}
+_LANGUAGE = {"embed_dim": 1024, "depth": 3, "global_pool": "", "img_size": [448, 448], "init_values": 0.1}
+_LANGUAGE |= {"ref_feat_shape": [32, 32], "use_post_transformer_norm": False}  # as Perception LM's
 
 
 @pytest.mark.parametrize(
@@ -85,9 +78,7 @@ def test_labels_are_counted_as_a_config_file_has_them() -> None:
 
 
 def _is_equal(architecture: str, raw: dict[str, Any]) -> bool:
-    ours = archspec.load(raw, architecture=architecture).tensors()
-    theirs = transformers_rows(architecture, raw, raw["model_type"])
-    one, other = (
-        {(row.name, tuple(row.shape), row.kind, row.trainable) for row in rows} for rows in (ours, theirs)
-    )
+    ours: Any = archspec.load(raw, architecture=architecture).tensors()
+    sides = ours, transformers_rows(architecture, raw, raw["model_type"])
+    one, other = ({(row.name, tuple(row.shape), row.kind, row.trainable) for row in rows} for rows in sides)
     return one == other
