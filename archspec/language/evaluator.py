@@ -51,8 +51,7 @@ class Evaluator:
     def visit_arguments(self, name: str, node: ast.Call, local: Locals) -> list[Any]:
         """Return the values of a call's arguments, none of which may be a keyword argument."""
         if node.keywords:
-            help_ = "pass the arguments by position"
-            self.fail(f"{name}() does not take keyword arguments", node, help_)
+            self.fail(f"{name}() does not take keyword arguments", node, "pass the arguments by position")
         return [self.visit(argument, local) for argument in node.args]
 
     def meaning(self, node: ast.expr) -> ast.expr:

@@ -40,7 +40,8 @@ class Assumptions:
 
     def __init__(self) -> None:
         self.space = Space(limit=MAX_WORK)
-        self.path = Path(self.space, self._record, self._fix)
+        self.path = Path(self.space)
+        self.path.record, self.path.pin = self._record, self._fix
         self.noted: dict[str, dict[Any, bool]] = {}
         self.pinned: set[str] = set()
         self.values: dict[str, Any] = {}
@@ -97,13 +98,11 @@ class Assumptions:
             same = len(set(places.values())) == 1
             of_fields = all(name in self.values for name in _NAME.findall(text))
             for meaning, outcome in places.items():
-                readable = of_fields or meaning is None or not meaning.is_comparison
-                found[text if same and readable else self._meaning(text, meaning)] = outcome
+                readable = meaning is None or (same and (of_fields or not meaning.is_comparison))
+                found[text if readable else self._meaning(text, meaning)] = outcome
         return found
 
-    def _meaning(self, text: str, relation: Relation | None) -> str:
-        if relation is None:
-            return text
+    def _meaning(self, text: str, relation: Relation) -> str:
         sides = [_Words().doprint(sympy_form(self.space, side)) for side in relation.sides]
         if relation.is_comparison:
             return f"{sides[0]} {relation.op} {sides[1]}"
@@ -141,7 +140,7 @@ class Assumptions:
         """Record the outcome of a test; return the guards that it may be."""
         for loop in self.open:
             loop.history[-1].decisions.append(Test(text, frozenset(self.guards), outcome, relation))
-        if relation is not None and relation.axes and not relation.has_index:
+        if relation is not None and relation.axes and not has_index(relation.axes):
             self.of_sizes[text, relation] = (outcome, tuple(self.open))
             if not self.open:
                 self.note(text, outcome, relation)

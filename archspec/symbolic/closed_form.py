@@ -176,8 +176,7 @@ class ClosedForm:
         kept = Forward(self.scope, self.architecture, *self.call).cache if is_cache and self.call else []
         if any(tensor.dtype for tensor in kept):
             message = f"some tensors in the cache of {self.architecture} have a fixed dtype"
-            help_ = f"leave out {option('dtype')}; archspec cache reports the bytes"
-            raise FormulaError(message, help=help_)
+            raise FormulaError(message, help=f"leave out {option('dtype')}; archspec cache reports the bytes")
         return self.multiply(dtype_bytes(dtype), f"bytes of the {self.quantity} in {dtype}")
 
     @check_arguments

@@ -181,8 +181,7 @@ def _routed_elements(found: list[Tensor], places: dict[str, TensorPath]) -> Iter
 
 def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
     count, listed, last = times, times * len(node.tensors), len(node.tensors)
-    children = sorted(node.children.values(), key=lambda child: child.cls not in ("Parameter", "Buffer"))
-    for child in children:
+    for child in sorted(node.children.values(), key=lambda child: child.cls not in ("Parameter", "Buffer")):
         more, others, last = _sizes(child, times if child.turn is None else times * child.turn.times)
         count, listed = count + more, listed + others
     return count, listed, last

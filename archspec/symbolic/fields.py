@@ -71,10 +71,6 @@ class Relation(NamedTuple):
             return frozenset()
         return frozenset[Any]().union(*(side.axes for side in self.sides))
 
-    @property
-    def has_index(self) -> bool:
-        return has_index(self.axes)
-
 
 def has_index(axes: frozenset[Any]) -> bool:
     """Return True if the index of a loop is among the axes."""

@@ -15,7 +15,7 @@ from archspec.language.values import value_of
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.counts import Turn, repeat
 from archspec.symbolic.expressions import Lookup, Poly
-from archspec.symbolic.fields import FUNCTIONS, Relation, function, in_turn
+from archspec.symbolic.fields import FUNCTIONS, Relation, function, has_index, in_turn
 from archspec.symbolic.loops import Derived, Guard, Iteration, LayerText, Loop
 from archspec.symbolic.path_conditions import (
     Number,
@@ -102,7 +102,7 @@ class Formal(NumberDomain):
             relation = Relation(_SIGNS[type(op)], (one, other))
         else:
             relation = Relation("", tuple(number.expr for number in found))
-        if relation.has_index:
+        if has_index(relation.axes):
             return self.notes.test(relation, bool(outcome))
         self.notes.record_test(text_of(at.meaning(node)), bool(outcome), relation)
         return outcome

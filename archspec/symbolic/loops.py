@@ -10,7 +10,7 @@ import sympy
 from archspec.language.expression import condition_text
 from archspec.language.values import value_of
 from archspec.symbolic.expressions import Condition, Lookup
-from archspec.symbolic.fields import Relation, sympy_form
+from archspec.symbolic.fields import Relation, has_index, sympy_form
 from archspec.symbolic.path_conditions import Number, SymRange
 from archspec.symbolic.polynomials import Space
 
@@ -92,7 +92,7 @@ class Loop:
         turns: dict[tuple[Any, int], set[Any]] = {}
         for place, test in self.tests[text]:
             outcomes = turns.setdefault((test.branch, place), set())
-            if test.relation is None or not test.relation.has_index:
+            if test.relation is None or not has_index(test.relation.axes):
                 outcomes.add((test.holds, test.relation))
         first: dict[Any, set[Any]] = {}
         return any(first.setdefault(branch, found) != found for (branch, _), found in turns.items())
@@ -101,7 +101,7 @@ class Loop:
         """Return True if a test may distinguish iterations: it did so, or it is one of the index."""
         if not self.depends(text):
             return False
-        return len(self.outcomes(text)) == 2 or any(relation.has_index for relation in self.relations(text))
+        return len(self.outcomes(text)) == 2 or any(has_index(one.axes) for one in self.relations(text))
 
     def relation(self, text: str) -> tuple[str, Any, Any] | None:
         """Return the comparison and its sides, if a test is the same one in all iterations."""

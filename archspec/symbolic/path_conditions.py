@@ -24,17 +24,11 @@ NONE: frozenset[Any] = frozenset()
 class Path:
     """The decisions of one run: ``record`` receives conditions, ``pin`` numbers whose plain value is used."""
 
-    def __init__(
-        self,
-        space: Space,
-        record: Callable[[Condition], None] | None = None,
-        pin: Callable[[Number], None] | None = None,
-        divide: bool = True,
-    ) -> None:
-        self.space, self.divides = space, divide
+    def __init__(self, space: Space) -> None:
+        self.space, self.divides = space, True
         self.conditions: dict[Condition, None] = {}
-        self.record = record or self.add_condition
-        self.pin = pin or self.fix
+        self.record: Callable[[Condition], None] = self.add_condition
+        self.pin: Callable[[Number], None] = self.fix
         self.turns: list[tuple[Any, int]] = []  # of open loops: the stop, and the index, which is below it
 
     def add_condition(self, condition: Condition) -> None:

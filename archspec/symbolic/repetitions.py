@@ -14,11 +14,9 @@ from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.counts import Loops, TensorPath, tensor_paths
 from archspec.symbolic.loops import Guard, Loop
 from archspec.symbolic.path_conditions import guards_of
-from archspec.symbolic.validity.checks import settle_loops
+from archspec.symbolic.validity.checks import TURNED, settle_loops
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, tensors
-
-_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 class SymbolicTensor(NamedTuple):
@@ -202,7 +200,7 @@ class Repetitions:
         i, start, stop = loop.symbol, loop.first, loop.stop
         op, left, right = relation
         if i in right.free_symbols and i not in left.free_symbols:
-            op, left, right = _TURNED.get(op, op), right, left
+            op, left, right = TURNED[op], right, left
         if i in right.free_symbols:
             left, right = left - right, sympy.Integer(0)
         if isinstance(left, sympy.Mod) and op in ("==", "!="):

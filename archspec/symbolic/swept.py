@@ -40,8 +40,7 @@ class Growing:
 
     def item(self, index: int) -> Any:
         """Return one item. In an open loop over as many iterations it is known to exist."""
-        stop = self.length.expr
-        known = any(other is stop and index <= turn for other, turn in self.length.path.turns)
+        known = any(other is self.length.expr and index <= turn for other, turn in self.length.path.turns)
         return self.value[index] if known or self.length > index else self.fix()[index]
 
     def find_first(self, wanted: Callable[[Any], bool]) -> int | None:

@@ -77,8 +77,7 @@ class Builder(Inside):
             built = self._build_once(module, frame, node)
         except EvaluationError as error:
             read = names(error.expression.tree)
-            problem = blame(scope, read, error.problem(scope.origin.label), module.where)
-            raise ConfigError(problem) from None
+            raise ConfigError(blame(scope, read, error.problem(scope.origin.label), module.where)) from None
         finally:
             self.frames.pop()
         if key is not None:

@@ -116,15 +116,13 @@ def _tied_names(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
             name = parents[name]
         return name
 
-    names: list[str] | None = None
     for prefix, node in modules(root):
         for target, source, tie in node.ties:
             target, source = join_path(prefix, target), join_path(prefix, source)
             if target in by_name and source in by_name:
                 pairs = [(target, source)]
             else:
-                names = names if names is not None else list(by_name)
-                ends = [name[len(target) :] for name in names if name.startswith(target + ".")]
+                ends = [name[len(target) :] for name in by_name if name.startswith(target + ".")]
                 pairs = [(target + end, source + end) for end in ends if source + end in by_name]
                 if not pairs:
                     there = target in by_name or ends
@@ -217,12 +215,10 @@ def tie_notes(tensors: list[Tensor], params: int) -> list[str]:
     """
     groups, notes = tied_groups(tensors), []
     for names, source, numel in groups:
-        again = f"{params + numel:,}"
-        if len(names) == 1:
-            notes.append(f"{names[0]} is tied to {source}; counted separately, the total is {again}")
-        else:
-            many = f"{len(names)} tensors, {fold_layers(names[0])}, are tied to {fold_layers(source)}"
-            notes.append(f"{many}; counted separately, the total is {again}")
+        found = f"{names[0]} is tied to {source}"
+        if len(names) > 1:
+            found = f"{len(names)} tensors, {fold_layers(names[0])}, are tied to {fold_layers(source)}"
+        notes.append(f"{found}; counted separately, the total is {params + numel:,}")
     if len(groups) > 1:
         whole = params + sum(group.numel for group in groups)
         notes.append(f"with every tied tensor counted separately, the total is {whole:,}")
@@ -240,5 +236,4 @@ def fold_layers(name: str) -> str:
 
 def tied_json(tensors: list[Tensor]) -> list[dict[str, Any]]:
     """Return the groups of tied parameters as plain data."""
-    groups = tied_groups(tensors)
-    return [{"tensors": list(g.names), "tied_to": g.source, "params": g.numel} for g in groups]
+    return [{"tensors": list(g.names), "tied_to": g.source, "params": g.numel} for g in tied_groups(tensors)]

@@ -72,8 +72,7 @@ def test_a_part_of_an_expression_knows_its_place(
 
 
 def test_names_are_those_that_are_read() -> None:
-    tree = parsed("f(a, b=c.d) + [e for e in 'text' if g]").tree
-    assert names(tree) == {"f", "a", "c", "e", "g"}
+    assert names(parsed("f(a, b=c.d) + [e for e in 'text' if g]").tree) == {"f", "a", "c", "e", "g"}
 
 
 def test_calls_are_yielded_the_outer_first() -> None:

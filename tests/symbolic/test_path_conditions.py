@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import os
 from collections.abc import Callable
 from typing import Any
@@ -39,12 +40,8 @@ def _extreme(name: str, *values: Any) -> Any:
 
 
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "/": lambda a, b: a / b,
+    **dict(zip(("+", "-", "*"), (operator.add, operator.sub, operator.mul), strict=True)),
+    **dict(zip(("//", "%", "/"), (operator.floordiv, operator.mod, operator.truediv), strict=True)),
     "min": lambda a, b: min(a, b),
     "max": lambda a, b: max(a, b),
     "least": lambda a, b: _extreme("min", a, b, 3),
@@ -213,8 +210,7 @@ def test_a_product_divided_by_a_factor_is_the_other(terms: list[tuple[int, int, 
 
 def test_large_integers_are_not_rounded_to_floats() -> None:
     path, n = number(1, 2**60, at=2**54 + 1)
-    half = n / 2
-    assert half == (2**54 + 1) / 2 and path.conditions, "beyond 2**53 the value is a condition"
+    assert n / 2 == (2**54 + 1) / 2 and path.conditions, "beyond 2**53 the value is a condition"
 
 
 @pytest.mark.parametrize("high", [10**3, 10**7, 10**10, 10**15])

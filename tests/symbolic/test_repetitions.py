@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pytest
@@ -18,14 +19,8 @@ from archspec.symbolic.path_conditions import SymRange
 from archspec.symbolic.repetitions import Repetitions, SymbolicTensor, symbolic_tensors
 
 START, STOP, EDGE, PERIOD = sympy.symbols("start stop edge period", integer=True, nonnegative=True)
-SIGNS: dict[str, Any] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-}
+OPERATORS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
+SIGNS: dict[str, Any] = dict(zip(("<", "<=", ">", ">=", "==", "!="), OPERATORS, strict=True))
 
 
 def loop_of(start: int, stop: int) -> tuple[Repetitions, Loop]:

@@ -26,8 +26,7 @@ REFUSED = (
 
 def model(folder: Path, width: str) -> Model:
     head = "model_type: toy\nconfig: {w: 1, v: 1, u: 1, z: 1}\narchitectures:\n  Toy:\n    x: "
-    text = f"{head}Linear(1, {width})\n"
-    (folder / "toy.yaml").write_text(text, encoding="utf-8")
+    (folder / "toy.yaml").write_text(f"{head}Linear(1, {width})\n", encoding="utf-8")
     return load("Toy", specs=folder)
 
 

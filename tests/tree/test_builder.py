@@ -114,8 +114,7 @@ architectures:
     encoder: ToyStack()
     decoder: ToyStack(num_layers=num_decoder_layers, is_decoder=True)
 """
-    names = list(shapes(says(spec, num_layers=2, num_decoder_layers=1)))
-    assert names == [
+    assert list(shapes(says(spec, num_layers=2, num_decoder_layers=1))) == [
         *(f"encoder.block.{i}.attention.weight" for i in range(2)),
         *("decoder.block.0.attention.weight", "decoder.block.0.crossed.weight"),
     ]

@@ -86,7 +86,8 @@ class Run:
 
     def __init__(self, raw: Config, ignored: Expression | None = None, space: Space | None = None) -> None:
         self.raw, self.ignored, self.space = raw, ignored, space or Space(limit=inf)
-        self.path = Path(self.space, self.record, pin=lambda number: None, divide=False)
+        self.path = Path(self.space)
+        self.path.record, self.path.pin, self.path.divides = self.record, lambda number: None, False
         self.notes: list[Condition | Read] = []
         self.values: dict[FieldPath, Any] = {}
         self.met: dict[tuple[Fork, bool], Met] = {}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sympy
 
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.expressions import Condition, Lookup, Poly, Real, value_at
+from archspec.symbolic.expressions import Condition, Lookup, Real, value_at
 from archspec.symbolic.fields import (
     Relation,
     exact_number,
@@ -30,7 +30,7 @@ from archspec.symbolic.validity.config import ConfigConditions
 
 BITS = 10  # of a fraction that a field may have
 MOST = 4  # conditions of one test in all iterations
-_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _SIGNS = {("==", True): "==", ("==", False): "!=", ("<", True): "<", ("<", False): ">="}
 
 
@@ -93,10 +93,9 @@ def validity(notes: Assumptions, config: ConfigConditions, flags: Mapping[str, A
 def settle_loops(
     notes: Assumptions, counted: set[tuple[Loop, str]], guards: set[tuple[Loop, str]], closed: Any
 ) -> None:
-    """Mark the loops whose iterations differ by more than tests with a closed form.
+    """Mark the loops whose iterations differ by more than tests with a closed form (``counted``).
 
-    ``counted`` are the tests whose iterations have one, ``guards`` those that distinguish rows; ``closed``
-    gives the closed form of a relation.
+    ``guards`` are the tests that distinguish rows; ``closed`` gives the closed form of a relation.
     """
     for loop in notes.loops:
         if loop.chose & loop.decisive:
@@ -145,17 +144,11 @@ def _unroll(notes: Assumptions, loop: Loop, conditions: dict[Condition, None]) -
     for path in same.values():
         tight = list(_drop_implied(path.conditions))
         if len(tight) > MOST:  # fixed fields say it in fewer words
-            axes = sorted({axis for one in tight for axis in one.axes})
-            tight = [_fixed_condition(notes, axis) for axis in axes]
+            fixed = Path(notes.space)
+            for axis in sorted({axis for one in tight for axis in one.axes}):
+                fixed.fix(notes.field(axis, notes.values[axis]))
+            tight = list(fixed.conditions)
         conditions.update(dict.fromkeys(tight))
-
-
-def _fixed_condition(notes: Assumptions, name: str) -> Condition:
-    space, value = notes.space, notes.values[name]
-    there = space.field(name, isinstance(value, int))
-    if isinstance(there, Poly):
-        return Condition("==", space.subtract(there, space.constant(value)), None, True)
-    return Condition("==", there, space.literal(value), True)
 
 
 def _instantiate(
@@ -212,7 +205,7 @@ def _check(notes: Assumptions, condition: Condition) -> Check:
         return Check(op, sympy_form(space, condition.left), sympy_form(space, condition.right))
     sides = ({term: sign * c for term, c in condition.left.terms if sign * c > 0} for sign in (1, -1))
     left, right = (sympy_form(space, space.make_poly(side)) for side in sides)
-    return Check(op, left, right) if left.free_symbols else Check(_TURNED[op], right, left)
+    return Check(op, left, right) if left.free_symbols else Check(TURNED[op], right, left)
 
 
 class Exactness:
