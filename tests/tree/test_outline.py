@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from random_specs import toy
 
 import archspec
 from archspec.configs.scope import Scope
-from archspec.specs.library import shipped_library
 from archspec.tree.builder import Builder
 from archspec.tree.outline import Item, outline
 from archspec.tree.tensors import tensors
@@ -67,10 +65,8 @@ architectures:
 """
 
 
-def test_a_tied_layer_is_not_folded_with_its_original(tmp_path: Path) -> None:
-    spec = tmp_path / "toy.yaml"
-    spec.write_text(SHARED)
-    tree = Builder(Scope(shipped_library().load_file(str(spec)), {})).build("ToyModel")
+def test_a_tied_layer_is_not_folded_with_its_original() -> None:
+    tree = Builder(Scope(toy(SHARED), {})).build("ToyModel")
     [layers] = outline(tree, tensors(tree)).children
     first, second = layers.children
     assert (first.name, first.copies, first.params) == ("0-1", 2, 40)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
+from random_specs import toy
 
 import archspec
 from archspec.configs.scope import Scope
@@ -28,9 +27,6 @@ from archspec.tree.tensors import (
     tied_groups,
 )
 
-Build = Callable[..., Node]
-
-
 EMBEDDINGS = """table: TinyTable()
 head: TinyHead()
 heads: Linear(2, 8) for i in range(2)
@@ -47,23 +43,17 @@ MODULES = """modules:
 """
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Build:
-    def build(body: str, **config: Any) -> Node:
-        lines = "".join(f"    {line}\n" for line in body.splitlines())
-        head = f"model_type: toy\nconfig: {{n: 3, k: 2, deep: false}}\n{MODULES}"
-        path = tmp_path / "toy.yaml"
-        path.write_text(f"{head}architectures:\n  Toy:\n{lines}")
-        return Builder(Scope(shipped_library().load_file(str(path)), config)).build("Toy")
-
-    return build
+def tree(body: str, **config: Any) -> Node:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    head = f"model_type: toy\nconfig: {{n: 3, k: 2, deep: false}}\n{MODULES}"
+    return Builder(Scope(toy(f"{head}architectures:\n  Toy:\n{lines}"), config)).build("Toy")
 
 
 def named(root: Node) -> dict[str, Tensor]:
     return {tensor.name: tensor for tensor in tensors(root)}
 
 
-def test_own_parameters_come_before_childrens_and_buffers_last(tree: Build) -> None:
+def test_own_parameters_come_before_childrens_and_buffers_last() -> None:
     inner = "inner:\n  b: Linear(2, 3)\n  a: Parameter(1)"
     root = tree("norm: BatchNorm1d(2)\nscale: Parameter(2)\nids: Buffer(5)\n" + inner)
     assert list(named(root)) == [
@@ -73,7 +63,7 @@ def test_own_parameters_come_before_childrens_and_buffers_last(tree: Build) -> N
     assert [name for name, _ in modules(root)] == ["", "inner"]
 
 
-def test_shapes_and_sizes(tree: Build) -> None:
+def test_shapes_and_sizes() -> None:
     found = named(tree("a: Linear(2, n)\nb: Parameter()", n=4))
     assert {name: (one.shape, one.numel, one.layer) for name, one in found.items()} == {
         "b": ((), 1, "Parameter"),
@@ -82,7 +72,7 @@ def test_shapes_and_sizes(tree: Build) -> None:
     }
 
 
-def test_frozen_modules(tree: Build) -> None:
+def test_frozen_modules() -> None:
     root = tree(
         "a: Sequential(Linear(1, 1), BatchNorm1d(2)).requires_grad_(False)\nb: Linear(1, 1, bias=False)"
     )
@@ -91,7 +81,7 @@ def test_frozen_modules(tree: Build) -> None:
     ]
 
 
-def test_a_tied_tensor_is_the_first_of_those_that_are_one(tree: Build) -> None:
+def test_a_tied_tensor_is_the_first_of_those_that_are_one() -> None:
     root = tree("a: Linear(2, 3)\nb: Linear(2, 3)\nc: Linear(2, 3)\nalias: {a.weight: b.weight, b: c}")
     found = named(root)
     assert {name: one.tied_to for name, one in found.items() if one.tied_to} == {
@@ -102,7 +92,7 @@ def test_a_tied_tensor_is_the_first_of_those_that_are_one(tree: Build) -> None:
     assert quantities_of(list(found.values()))["params"] == 6 + 3 + 3
 
 
-def test_a_tie_of_missing_tensors(tree: Build) -> None:
+def test_a_tie_of_missing_tensors() -> None:
     for pair, missing in (("a.weight: x.weight", "x.weight"), ("x: a", "x")):
         with pytest.raises(SpecError, match=f"the tie has no effect: {missing} does not exist"):
             tensors(tree(f"a: Linear(2, 3)\nalias: {{{pair}}}"))
@@ -111,7 +101,7 @@ def test_a_tie_of_missing_tensors(tree: Build) -> None:
 @pytest.mark.parametrize(
     ("chosen", "experts", "active"), [(2, 4, 6), (4, 4, 12), (9, 4, 12), (2, 5, Fraction(24, 5)), (2, 0, 12)]
 )
-def test_active_experts(tree: Build, chosen: int, experts: int, active: int | Fraction) -> None:
+def test_active_experts(chosen: int, experts: int, active: int | Fraction) -> None:
     one = named(tree("a: Parameter(3, 4).routed(k, n)", k=chosen, n=experts))["a"]
     assert (one.numel, one.active) == (12, active)
 
@@ -129,7 +119,7 @@ def test_active_experts(tree: Build, chosen: int, experts: int, active: int | Fr
         ("inner:\n  lm_head: Linear(1, 2)\noutput_embeddings: inner", ["inner.lm_head"]),
     ],
 )
-def test_output_embeddings(tree: Build, body: str, paths: list[str]) -> None:
+def test_output_embeddings(body: str, paths: list[str]) -> None:
     root = tree(body)
     assert output_embeddings(root) == paths
     assert [name for name, one in named(root).items() if one.embedding] == [
@@ -137,7 +127,7 @@ def test_output_embeddings(tree: Build, body: str, paths: list[str]) -> None:
     ]
 
 
-def test_a_class_made_of_a_layer_and_a_path_that_a_condition_chooses(tree: Build) -> None:
+def test_a_class_made_of_a_layer_and_a_path_that_a_condition_chooses() -> None:
     for config, outputs in (({}, ["heads.0", "heads.1"]), ({"deep": True}, ["head.decoder"])):
         root = tree(EMBEDDINGS, **config)
         found = named(root)
