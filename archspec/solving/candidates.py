@@ -55,7 +55,7 @@ class Request(NamedTuple):
         """Return the grid of configs with fields at the values of axes."""
         options = self.ties, columns, where, self.dtype, self.lengths, self.library
         found = Subject(self.config, axes, self.architecture, *options)
-        found.costs = found.costs._replace(needs_cache=False)  # memory is also that of encoders
+        found.runs, found.costs = True, found.costs._replace(needs_cache=False)  # encoders have memory, too
         return found
 
     def size(self, quantity: str) -> Callable[[Mapping[str, int]], int | None]:

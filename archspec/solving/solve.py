@@ -168,15 +168,11 @@ class _Solver:
     def _subject(self, goals: Sequence[Goal], conditions: Mapping[str, str]) -> Subject:
         """Return the grid with the goals' quantities as columns."""
         columns = {f"goal {rank}": goal.quantity for rank, goal in enumerate(goals)}
-        subject = self.request.subject(self.axes, columns, conditions)
-        subject.runs = True
-        return subject
+        return self.request.subject(self.axes, columns, conditions)
 
-    def _search_nearest(
-        self, goals: Sequence[Goal], conditions: Mapping[str, str], most: int = 1
-    ) -> Searched:
+    def _search_nearest(self, goals: Sequence[Goal], where: Mapping[str, str], most: int = 1) -> Searched:
         ranking = Ranking(goals, most, self.shape, False, self.planned.distinct)
-        return search(self._subject(goals, conditions), ranking)
+        return search(self._subject(goals, where), ranking)
 
     def solutions(self, near: Fraction, limit: Fraction | None, top: int) -> Solutions:
         """Return the best configs: by shape if they miss the goals by at most ``near``, else the nearest.

@@ -33,10 +33,8 @@ from archspec.tables.quantities import COST_COLUMNS
 from archspec.tree.runnable import run_problems
 from archspec.tree.tensors import quantities_of
 
-_NOT_SWEPT = {  # the option that replaces the field
-    **dict.fromkeys(("model_type", "architectures"), "architecture"),
-    **dict.fromkeys(("dtype", "torch_dtype"), "dtype"),
-}
+_NOT_SWEPT = {"model_type": "architecture", "architectures": "architecture"}  # the option instead of a field
+_NOT_SWEPT |= {"dtype": "dtype", "torch_dtype": "dtype"}
 CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # numbers with expressions do not get through
 
 
@@ -82,10 +80,8 @@ class Subject:
         columns, ties = columns or {"params": "params"}, ties or {}
         self.ties = {name: expression(text, f"{option('tie')} {name}") for name, text in ties.items()}
         self.columns = {name: expression(text, option("columns")) for name, text in columns.items()}
-        named = {where: where} if isinstance(where, str) else where or {}
-        self.where = [
-            expression(text, option("where") if name == text else name) for name, text in named.items()
-        ]
+        pairs = [(where, where)] if isinstance(where, str) else [*(where or {}).items()]
+        self.where = [expression(text, option("where") if name == text else name) for name, text in pairs]
         self.dtype = dtype
         self.names = names_in([*self.columns.values(), *self.where])
         self.costs = CallCosts(self.names & {*COST_COLUMNS, TOKENS}, dict(lengths or {}))

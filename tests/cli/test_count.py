@@ -37,11 +37,12 @@ def test_dtype(cli: Command, config: str) -> None:
 
 
 def test_ties_are_noted(cli: Command, config: str) -> None:
-    for model, tie in (
-        (config, "cls.predictions.decoder.weight is tied to bert.embeddings.word_embeddings.weight"),
-        ("GPT2LMHeadModel", "lm_head.weight is tied to transformer.wte.weight"),
-    ):
-        again = "132,955,194" if model == config else "163,037,184"
+    of_bert = (
+        "cls.predictions.decoder.weight is tied to bert.embeddings.word_embeddings.weight",
+        "132,955,194",
+    )
+    of_gpt2 = "lm_head.weight is tied to transformer.wte.weight", "163,037,184"
+    for model, (tie, again) in ((config, of_bert), ("GPT2LMHeadModel", of_gpt2)):
         assert f"note: {tie}; counted separately, the total is {again}\n" in cli("count", model).out
 
 
@@ -124,21 +125,15 @@ def test_tensors(cli: Command) -> None:
     assert sum(int(line.split()[-1].replace(",", "")) for line in lines) == 109_482_240
 
 
-@pytest.mark.parametrize(
-    ("architecture", "tensor", "end"),
-    [
-        (
-            "BertForMaskedLM",
-            "cls.predictions.decoder.weight",
-            "23,440,896  tied to bert.embeddings.word_embeddings.weight",
-        ),
+def test_marks_of_tensors(cli: Command) -> None:
+    tied = "23,440,896  tied to bert.embeddings.word_embeddings.weight"
+    for architecture, tensor, end in (
+        ("BertForMaskedLM", "cls.predictions.decoder.weight", tied),
         ("WhisperModel", "encoder.embed_positions.weight", "  frozen"),
         ("ResNetModel", "embedder.embedder.normalization.num_batches_tracked", " 1  buffer"),
-    ],
-)
-def test_marks_of_tensors(architecture: str, tensor: str, end: str, cli: Command) -> None:
-    lines = {line.split()[0]: line for line in cli("tensors", architecture).out.splitlines()}
-    assert lines[tensor].endswith(end)
+    ):
+        lines = {line.split()[0]: line for line in cli("tensors", architecture).out.splitlines()}
+        assert lines[tensor].endswith(end)
 
 
 def test_tensors_as_json(cli: Command) -> None:

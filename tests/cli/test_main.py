@@ -47,9 +47,7 @@ def test_version(cli: Command) -> None:
     assert archspec.TRANSFORMERS_VERSION in cli("--version").out
 
 
-def test_a_bug_is_neither_a_difference_nor_bad_input(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bug_is_neither_a_difference_nor_bad_input(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def broken(*_: object) -> int:
         raise ZeroDivisionError("by zero")
 
@@ -58,9 +56,7 @@ def test_a_bug_is_neither_a_difference_nor_bad_input(
     assert capsys.readouterr().err.startswith("a bug of archspec: ZeroDivisionError: by zero\n")
 
 
-def test_interrupted(
-    cli: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_interrupted(cli: Command, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
@@ -165,23 +161,16 @@ WITH_EVIL = (
     *(["count", EVIL], [EVIL], ["list", EVIL], ["lint", EVIL], ["count", "a\nb\x1b[1m"]),
     *(["count", "gpt2", *more] for more in ([EVIL], ["--set", f"{EVIL}=1"], ["--set", f"n_layer={EVIL}"])),
     *(["count", "gpt2", option, EVIL] for option in ("--architecture", "--specs", "--dtype")),
-    *(
-        ["count", "gpt2", f"--{EVIL}"],
-        ["flops", "gpt2", "--tokens", EVIL],
-        ["cache", "gpt2", "--budget", EVIL],
-    ),
+    *(["count", "gpt2", f"--{EVIL}"], ["flops", "gpt2", "--tokens", EVIL]),
+    ["cache", "gpt2", "--budget", EVIL],
     *(["memory", "gpt2", "--weights", EVIL], ["formula", "gpt2", "--assume", f"n_inner={EVIL}"]),
     ["sweep", "gpt2", "--set", f"n_layer={EVIL}"],
     ["sweep", "gpt2", "--set", "n_layer=1", "--where", EVIL],
 )
 LONG = "x" * 10**6
 TOO_LONG = (
-    *(
-        ["count", LONG],
-        ["count", "gpt2", "--architecture", LONG],
-        ["count", "gpt2", "--set", f"n_layer={LONG}"],
-    ),
-    *(["count", "gpt2", "--set", "n_layer=[" + "1," * 10**5 + "1]"], ["flops", "gpt2", "--tokens", LONG]),
+    *(["count", LONG], ["count", "gpt2", "--architecture", LONG], ["flops", "gpt2", "--tokens", LONG]),
+    *(["count", "gpt2", "--set", f"n_layer={value}"] for value in (LONG, "[" + "1," * 10**5 + "1]")),
     *(["sweep", "gpt2", "--set", "n_layer=1", "--where", "x" * 3000], ["memory", "gpt2", "--weights", LONG]),
     *(["list", LONG], [LONG]),
 )

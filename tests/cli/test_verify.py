@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,9 +32,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert outcome["compared"] == 3 and outcome["differences"] == []
 
 
-def test_a_difference_is_told_by_its_line_and_ends_in_1(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_difference_is_told_by_its_line_and_ends_in_1(checkout: Path, capsys: Any) -> None:
     assert main(["verify", "BertModel", "GPT2Model", "--samples", "1", "--jobs", "1"]) == 1
     out = capsys.readouterr().out
     start = next(text for text in out.splitlines() if "shape" in text)
@@ -44,9 +43,7 @@ def test_a_difference_is_told_by_its_line_and_ends_in_1(
     assert "1 exact, 1 wrong" in out
 
 
-def test_all_goes_on_past_a_spec_that_is_not_well_formed(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_goes_on_past_a_spec_that_is_not_well_formed(checkout: Path, capsys: Any) -> None:
     (checkout / "bert.yaml").unlink()
     assert main(["verify", "--all", "--samples", "0", "--jobs", "1"]) == 1
     out = capsys.readouterr().out
@@ -72,9 +69,7 @@ def test_bad_input_ends_in_2(arguments: list[str], says: str, capsys: pytest.Cap
     assert says in capsys.readouterr().err
 
 
-def test_training_steps_are_reported_with_calls(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_steps_are_reported_with_calls(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     difference = CostDifference({}, Call(2, 5), "training flops", "pooler.dense", 3, 9)
     outcome = CostOutcome("BertModel", "bert", Comparison(8), Comparison(2, (difference,)))
     monkeypatch.setattr(record, "run", lambda *given: given[-1](outcome))
@@ -85,9 +80,7 @@ def test_training_steps_are_reported_with_calls(
     assert "0 exact, 1 wrong, 0 not measured, 2 points: training FLOPs by module" in lines
 
 
-def test_closed_forms_are_counted_by_how_they_agree(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closed_forms_are_counted_by_how_they_agree(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ["verify", "--costs", "--formulas", "BertModel"]
     monkeypatch.setattr(formulas, "compare_formulas", lambda *_: "polynomials")
     assert main(command) == 0

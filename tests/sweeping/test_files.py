@@ -38,7 +38,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     return list(table.to_pylist())
 
 
-def permissions(path: Path) -> bool:
+def is_usual(path: Path) -> bool:
     """Return True if a file has the permissions that a new file gets."""
     mask = os.umask(0)
     os.umask(mask)
@@ -51,7 +51,7 @@ def test_files_hold_the_rows(tmp_path: Path, ending: str) -> None:
     grid = archspec.sweep(LLAMA, fields, columns=["params", "hidden_size / 7"])
     path = tmp_path / f"rows.{ending}"
     assert grid.write(str(path)) == len(read(path)) == 26 and read(path) == list(grid)
-    assert os.listdir(tmp_path) == [path.name] and permissions(path)
+    assert os.listdir(tmp_path) == [path.name] and is_usual(path)
 
 
 @every_format
@@ -107,7 +107,7 @@ def test_a_file_is_complete_or_absent(tmp_path: Path) -> None:
         with files.whole_file(str(path), overwrite=True) as partial:
             Path(partial).write_text(text)
             assert not path.exists() or path.read_text() == "one"
-        assert path.read_text() == text and permissions(path)
+        assert path.read_text() == text and is_usual(path)
     with pytest.raises(KeyboardInterrupt), files.whole_file(str(path), overwrite=True) as partial:
         Path(partial).write_text("three")
         raise KeyboardInterrupt
@@ -152,9 +152,8 @@ def test_a_long_sweep_shows_its_progress_on_a_terminal(
 
 def test_formulas_of_spreadsheets_are_neutralized_on_request(tmp_path: Path) -> None:
     evil = ["=cmd()", "+1", "-1", "@x", "plain", "\n=d", "\t@x", "\r-1", " +1"]
-    columns = {"-params": "-params", "params": "params"} | {
-        f"x{i}": repr(text) for i, text in enumerate(evil)
-    }
+    columns = {"-params": "-params", "params": "params"}
+    columns |= {f"x{number}": repr(text) for number, text in enumerate(evil)}
     grid = archspec.sweep(LLAMA, {"num_hidden_layers": [1, 2]}, columns=columns)
     found = {}
     for name in ("raw", "safe"):
