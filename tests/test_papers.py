@@ -45,10 +45,8 @@ def test_gemma_2_tables(papers: ModuleType) -> None:
     assert len(rows) == 3
     for row in rows:
         model = papers.counted(row)
-        assert (model.embedding_params, model.non_embedding_params) == (
-            row["embedding"],
-            row["non_embedding"],
-        )
+        assert model.embedding_params == row["embedding"]
+        assert model.non_embedding_params == row["non_embedding"]
 
 
 def test_pythia_columns(papers: ModuleType) -> None:

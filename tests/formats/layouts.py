@@ -31,29 +31,14 @@ def gptq(rows: int, columns: int) -> int:
     return packed + groups * (rows // 8) * 4 + groups * rows * 2 + index  # zeros, scales
 
 
-def awq(rows: int, columns: int) -> int:
-    return gptq(rows, columns) - 4 * columns
-
-
-def fp8(rows: int, columns: int) -> int:
-    return rows * columns + 4 * -(-rows // 128) * -(-columns // 128)
-
-
-def nvfp4(rows: int, columns: int) -> int:
-    return rows * columns // 2 + rows * columns // 16 + 4 + 4
-
-
-def nf4(rows: int, columns: int) -> int:
-    return rows * columns // 2 + rows * columns // 64 * 4 + 16 * 4
-
-
-def int8(rows: int, columns: int) -> int:
-    return rows * columns + 4 * rows
-
-
-def q8_0(rows: int, columns: int) -> int:
-    return rows * columns // 32 * 34
-
-
-def mlx(rows: int, columns: int) -> int:
-    return rows * columns // 2 + rows * columns // 64 * 4
+STORED: dict[str, Layout] = {  # bytes of a matrix of rows and columns
+    "gptq": gptq,
+    "awq": lambda rows, columns: gptq(rows, columns) - 4 * columns,
+    "fp8": lambda rows, columns: rows * columns + 4 * -(-rows // 128) * -(-columns // 128),
+    "nvfp4": lambda rows, columns: rows * columns // 2 + rows * columns // 16 + 4 + 4,
+    "nf4": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4 + 16 * 4,
+    "int8": lambda rows, columns: rows * columns + 4 * rows,
+    "q8_0": lambda rows, columns: rows * columns // 32 * 34,
+    "mlx": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4,
+}
+STORED["fp4"] = STORED["nf4"]

@@ -5,25 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from layouts import (
-    EXPERTS,
-    LLAMA,
-    MIXTRAL,
-    NORMS,
-    ROUTER,
-    SMALL,
-    TABLE,
-    Layout,
-    awq,
-    fp8,
-    gptq,
-    int8,
-    mlx,
-    nf4,
-    nvfp4,
-    q8_0,
-    total,
-)
+from layouts import EXPERTS, LLAMA, MIXTRAL, NORMS, ROUTER, SMALL, STORED, TABLE, total
 
 import archspec
 from archspec.cli.main import main
@@ -36,9 +18,10 @@ GPT2 = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "dtype": "bf
 GPT2 |= {"n_embd": 256, "n_head": 4, "n_layer": 2, "n_positions": 64}
 
 
-@pytest.mark.parametrize(("name", "one"), [("gptq", gptq), ("awq", awq), ("nvfp4", nvfp4), ("fp8", fp8)])
-def test_formats_that_quantize_experts(name: str, one: Layout) -> None:
+@pytest.mark.parametrize("name", ["gptq", "awq", "nvfp4", "fp8"])
+def test_formats_that_quantize_experts(name: str) -> None:
     """Dense, tied and with experts: the head, embeddings, norms and routers stay in the model's dtype."""
+    one = STORED[name]
     llama = archspec.load(LLAMA).weights(name)
     assert llama.bytes == total("dense", one, 2 * TABLE + NORMS) and not llama.notes
     assert archspec.load(TIED).weights(name).bytes == total("dense", one, TABLE + NORMS)
@@ -47,8 +30,9 @@ def test_formats_that_quantize_experts(name: str, one: Layout) -> None:
     assert mixtral.bytes == fused and not mixtral.notes
 
 
-@pytest.mark.parametrize(("name", "one"), [("nf4", nf4), ("fp4", nf4), ("int8", int8)])
-def test_bitsandbytes_notes_that_experts_stay_unquantized(name: str, one: Layout) -> None:
+@pytest.mark.parametrize("name", ["nf4", "fp4", "int8"])
+def test_bitsandbytes_notes_that_experts_stay_unquantized(name: str) -> None:
+    one = STORED[name]
     assert archspec.load(LLAMA).weights(name).bytes == total("dense", one, 2 * TABLE + NORMS)
     assert archspec.load(TIED).weights(name).bytes == total("dense", one, TABLE + NORMS)
     mixtral = archspec.load(MIXTRAL).weights(name)
@@ -61,6 +45,7 @@ def test_bitsandbytes_notes_that_experts_stay_unquantized(name: str, one: Layout
 
 def test_formats_of_whole_files() -> None:
     """Q8_0 and MLX quantize embeddings and the head, a tied matrix once."""
+    q8_0, mlx = STORED["q8_0"], STORED["mlx"]
     for config, tables in ((LLAMA, 2), (TIED, 1)):
         model = archspec.load(config)
         assert model.weights("q8_0").bytes == total("dense", q8_0, NORMS, 4) + tables * q8_0(512, 256)
@@ -95,7 +80,7 @@ def test_experts_of_a_llama_4_checkpoint_are_loaded_one_by_one() -> None:
     named = archspec.load(llama).weights("nf4")
     stored = archspec.load({**llama, "quantization_config": {"load_in_4bit": True}}).weights()
     assert stored.table[0].elements - named.table[0].elements == EXPERTS
-    assert stored.table[0].bytes - named.table[0].bytes == 2 * 4 * 3 * nf4(256, 384)
+    assert stored.table[0].bytes - named.table[0].bytes == 2 * 4 * 3 * STORED["nf4"](256, 384)
     assert named.notes and not stored.notes
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from layouts import LLAMA, MIXTRAL, NORMS, TABLE, gptq, mlx, nvfp4, total
+from layouts import LLAMA, MIXTRAL, NORMS, STORED, TABLE, gptq, total
 
 import archspec
 from archspec.cli.main import main
@@ -20,8 +20,7 @@ from tools.fuzz.configs import QUANTIZATIONS, mutate
 CASES = Path(__file__).parent / "cases"
 NVIDIA = "nvidia--Llama-3.1-70B-Instruct-FP8"
 Captured = pytest.CaptureFixture[str]
-
-
+mlx = STORED["mlx"]
 PUBLISHED = [
     ("deepseek-ai--DeepSeek-V4-Flash.json", 155_926_429_998),
     ("mlx-qwen3-8b-4bit-quantization-only.json", 4_607_731_712),
@@ -44,7 +43,7 @@ def test_a_file_next_to_the_config_is_read(tmp_path: Path, capsys: Captured) -> 
     stated = {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]}
     stated_file.write_text(json.dumps({"quantization": stated}))
     for source in (tmp_path, tmp_path / "config.json"):
-        assert archspec.load(source).params_bytes() == total("dense", nvfp4, 2 * TABLE + NORMS)
+        assert archspec.load(source).params_bytes() == total("dense", STORED["nvfp4"], 2 * TABLE + NORMS)
     stated_file.write_text('{"quantization":\n {"quant_algo": "W4A8_AWQ"}}')
     assert main(["memory", str(tmp_path)]) == 2
     printed = capsys.readouterr()
