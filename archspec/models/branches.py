@@ -71,9 +71,8 @@ def spot_at(form: ClosedForm, source: Source, fields: Fields) -> Spot:
     there = given = source.with_fields(_with_lists(source.scope, fields)) if fields else source
     if follows:
         known = {name: _value(given.scope, call, name) for name in read}
-        table = {
-            sympy.Symbol(name): exact_number(value) for name, value in known.items() if _is_number(value)
-        }
+        numbers = numbers_of(given.scope, call, read)
+        table = {sympy.Symbol(name): exact_number(value) for name, value in numbers.items()}
         found = {name: _size(form, name, expr.xreplace(table)) for name, expr in follows.items()}
         call = _call_at(call, found, lengths)
         found = {name: value for name, value in found.items() if name not in lengths}
@@ -109,7 +108,7 @@ def form_at(form: Form, spot: Spot) -> Form:
 def numbers_of(scope: Scope, call: Lengths, names: Iterable[str]) -> dict[str, int | float]:
     """Return the fields and lengths that are numbers, by symbol."""
     found = {name: _value(scope, call, name) for name in sorted(names)}
-    return {name: value for name, value in found.items() if _is_number(value)}
+    return {name: value for name, value in found.items() if type(value) in (int, float)}
 
 
 def canonical_name(scope: Scope, path: str) -> str:
@@ -140,7 +139,7 @@ def value_at(scope: Scope, path: str) -> Any:
 def _call_at(call: Lengths, fields: Fields, lengths: Fields) -> Lengths:
     given = {name: value for name, value in fields.items() if name in lengths}
     for name, value in given.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        if type(value) is not int or value < 0:
             raise FormulaError(f"{name}: {value!r} is not a length", help="write an integer of at least 0")
     return call.replace(given) if call and given else call
 
@@ -167,10 +166,6 @@ def _ambiguity_error(name: str, before: Any, after: Any, replaced: Fields) -> Fo
 def _value(scope: Scope, call: Lengths, name: str) -> Any:
     lengths = call.lengths() if call else {}
     return lengths[name] if name in lengths else value_at(scope, name)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _with_lists(scope: Scope, fields: Fields) -> dict[str, Any]:

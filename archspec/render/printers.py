@@ -121,12 +121,10 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
         return f"{base}^{self.parenthesize(expr.exp, 60)}"
 
     def _print_floor(self, expr: Any) -> str:
-        inner = self._print(expr.args[0])
-        return f"⌊{inner}⌋" if self.unicode else f"floor({inner})"
+        return ("⌊{}⌋" if self.unicode else "floor({})").format(self._print(expr.args[0]))
 
     def _print_ceiling(self, expr: Any) -> str:
-        inner = self._print(expr.args[0])
-        return f"⌈{inner}⌉" if self.unicode else f"ceil({inner})"
+        return ("⌈{}⌉" if self.unicode else "ceil({})").format(self._print(expr.args[0]))
 
     def _print_Max(self, expr: Any) -> str:
         function = self.functions[type(expr).__name__.lower()]

@@ -18,9 +18,8 @@ CONFIG = {
 
 def test_values_are_given_or_defaults() -> None:
     fields = archspec.load(CONFIG).fields
-    hidden, inner, heads = (
-        fields[f"text_config.{name}"] for name in ("hidden_size", "intermediate_size", "num_key_value_heads")
-    )
+    names = ("hidden_size", "intermediate_size", "num_key_value_heads")
+    hidden, inner, heads = (fields[f"text_config.{name}"] for name in names)
     assert (hidden.value, hidden.given, hidden.types) == (64, True, ("int",))
     assert (inner.value, inner.given, inner.computed) == (11008, False, False)
     assert (heads.value, heads.given, heads.computed) == (4, False, True)
@@ -33,9 +32,8 @@ def test_values_are_given_or_defaults() -> None:
 def test_each_can_be_set_by_its_path() -> None:
     model = archspec.load(CONFIG)
     assert {model.with_fields({one.field: one.value}).params for one in model.fields} == {model.params}
-    assert (
-        model.with_fields({"text_config.num_hidden_layers": 2}).fields["text_config.num_hidden_layers"].given
-    )
+    layers = "text_config.num_hidden_layers"
+    assert model.with_fields({layers: 2}).fields[layers].given
 
 
 def test_a_field_has_the_name_that_the_config_gives_it() -> None:

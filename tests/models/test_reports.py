@@ -13,30 +13,25 @@ from archspec.errors import command_line
 
 SPECS = str(Path(__file__).parents[1] / "linting" / "broken.yaml")
 GPT2 = "GPT2LMHeadModel"
-REPORTS: list[tuple[str, str, dict[str, Any]]] = [  # a command, and the method of the model with its options
-    (f"count {GPT2} --dtype bf16", "counts", {"dtype": "bf16"}),
-    (f"count {GPT2} --depth 2", "counts", {"depth": 2}),
-    (f"flops {GPT2} --tokens 8 --past 4", "flops", {"tokens": 8, "past": 4}),
+LENGTHS = {"batch": 2, "tokens": 64}
+DEGREES = {"checkpointing": True, "data_parallel": 4, "zero": 2}
+REPORTS: list[tuple[str, str, dict[str, Any]]] = [  # method, arguments of its command, and those in Python
+    ("counts", "count --dtype bf16", {"dtype": "bf16"}),
+    ("counts", "count --depth 2", {"depth": 2}),
+    ("flops", "flops --tokens 8 --past 4", {"tokens": 8, "past": 4}),
     (
-        f"cache {GPT2} --batch 2 --tokens 64 --dtype bf16 --budget 1GiB",
         "cache",
-        {"batch": 2, "tokens": 64, "dtype": "bf16", "budget": "1GiB"},
+        "cache --batch 2 --tokens 64 --dtype bf16 --budget 1GiB",
+        LENGTHS | {"dtype": "bf16", "budget": "1GiB"},
     ),
     (
-        f"memory {GPT2} --tokens 64 --weights int8 --last",
         "memory",
-        {"tokens": 64, "weights": "int8", "last": True},
+        "memory --batch 2 --tokens 64 --weights int8 --last",
+        LENGTHS | {"weights": "int8", "last": True},
     ),
-    (
-        f"memory {GPT2} --train --checkpointing --data-parallel 4 --zero 2",
-        "training",
-        {"checkpointing": True, "data_parallel": 4, "zero": 2},
-    ),
-    (
-        f"sensitivity {GPT2} --quantity active_params --assume n_inner=4*n_embd",
-        "sensitivity",
-        {"quantity": "active_params", "assume": ["n_inner=4*n_embd"]},
-    ),
+    ("training", "memory --train --checkpointing --data-parallel 4 --zero 2", DEGREES),
+    ("sensitivity", "sensitivity --assume n_inner=4*n_embd", {"assume": ["n_inner=4*n_embd"]}),
+    ("sensitivity", "sensitivity --quantity active_params", {"quantity": "active_params"}),
 ]
 
 
@@ -47,12 +42,13 @@ def check(line: str, found: Any, cli: Command, code: int = 0) -> None:
     assert found._repr_html_().startswith("<div>")
 
 
-@pytest.mark.parametrize(("line", "method", "options"), REPORTS)
+@pytest.mark.parametrize(("method", "line", "options"), REPORTS)
 def test_python_gives_what_the_command_prints(
-    line: str, method: str, options: dict[str, Any], cli: Command
+    method: str, line: str, options: dict[str, Any], cli: Command
 ) -> None:
+    verb, _, words = line.partition(" ")
     with command_line():  # notes name options as on the command line
-        check(line, getattr(archspec.load(GPT2), method)(**options), cli)
+        check(f"{verb} {GPT2} {words}", getattr(archspec.load(GPT2), method)(**options), cli)
 
 
 def test_reports_without_a_model(cli: Command) -> None:
@@ -91,9 +87,8 @@ def test_a_tree_has_an_escaped_row_for_each_module() -> None:
 
 def test_a_step_without_activations_explains_why() -> None:
     model = archspec.load("ZambaForCausalLM")
-    with pytest.raises(
-        archspec.ArchspecError, match="tokens has no effect: activations are not supported for Zamba"
-    ):
+    says = "tokens has no effect: activations are not supported for Zamba"
+    with pytest.raises(archspec.ArchspecError, match=says):
         model.training(tokens=8)
     step = model.training()
     found = step.as_json()

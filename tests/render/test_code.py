@@ -22,13 +22,8 @@ from archspec.verifying.campaign import all_architectures
 from tools.fuzz.code_at import cases, inputs_at, run_python
 
 CACHED = ("LlamaForCausalLM", "T5Model", "MistralForCausalLM")
-OPT_350M = {
-    "hidden_size": 1024,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "ffn_dim": 4096,
-    "word_embed_proj_dim": 512,
-}
+OPT_350M = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "ffn_dim": 4096}
+OPT_350M |= {"word_embed_proj_dim": 512}
 NAMED = (
     *("OPTForCausalLM", "LlamaForCausalLM", "Qwen3NextForCausalLM", "DeepseekV3ForCausalLM", "SwinModel"),
     *("JambaForCausalLM", "T5ForConditionalGeneration", "LlavaForConditionalGeneration", "Wav2Vec2Model"),
@@ -112,10 +107,7 @@ def test_code_of_every_class_is_exact_or_refuses(architecture: str, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("quantity", "architecture"),
-    [
-        *product(("flops", "training_flops"), (*CACHED, "BertModel")),
-        *product(("cache_elements",), CACHED),
-    ],
+    [*product(("flops", "training_flops"), (*CACHED, "BertModel")), *product(("cache_elements",), CACHED)],
 )
 def test_code_of_costs_is_exact_or_refuses(
     architecture: str, quantity: str, tmp_path: Path, query: Query

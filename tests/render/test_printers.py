@@ -186,12 +186,7 @@ def test_a_model_in_a_notebook_has_its_modules_and_is_escaped() -> None:
     model = archspec.load("BertForMaskedLM")
     html = model._repr_html_()
     assert html.count("<tr>") == html.count("</tr>") > 20
-    for text in (
-        "109,514,298",
-        "12 × BertLayer",
-        "85,054,464",
-        "counted separately, the total is 132,955,194",
-    ):
-        assert text in html
+    total = "counted separately, the total is 132,955,194"
+    assert all(text in html for text in ("109,514,298", "12 × BertLayer", "85,054,464", total))
     model.architecture = "<script>alert(1)</script>"
     assert "<script>" not in model._repr_html_()
