@@ -111,8 +111,7 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0, checked: bool = False) 
 def python(text: str, mode: str = "eval") -> ast.AST:
     """Return Python's tree of a text; Python's syntax warnings (`1if x else 2`) are errors, too.
 
-    Errors: :class:`ValueError` for a text whose tree would be so deep that Python's parser, which calls
-    itself for each level, could overflow a small stack.
+    Errors: :class:`ValueError` for a text so deep that Python's recursive parser could overflow the stack.
     """
     if len(text) > MAX_LEVELS and _is_deep(text):
         raise ValueError(f"nested deeper than {MAX_LEVELS} levels")

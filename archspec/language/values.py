@@ -25,10 +25,7 @@ _PHRASES = {  # one value of a kind, and several
     LAYERS: ("a mapping", "mappings"),
 }
 KINDS: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "float": (float,),
-    "bool": (bool,),
-    "str": (str,),
+    **{kind.__name__: (kind,) for kind in (int, float, bool, str)},
     "list": (list, tuple),
     "dict": (dict, Mapping),
     "None": (type(None),),

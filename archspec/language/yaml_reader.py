@@ -77,8 +77,7 @@ def text_of(path: str) -> str:
 def parse(source: Source, tree: Tree | None = None) -> Node:
     """Return the one document of a YAML text; its compact tree is read from the text unless given.
 
-    Errors: :class:`SpecError` with line and column for text that is not YAML, and for the parts of
-    YAML that specs do not use.
+    Errors: :class:`SpecError` at line and column for text that is not YAML, or YAML that specs do not use.
     """
     return _Nodes(source).node(compact_tree(source) if tree is None else tree)
 

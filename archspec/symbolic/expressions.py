@@ -14,12 +14,8 @@ Monomial = tuple[tuple[int, int], ...]  # (number of an atom, power), by number
 VARIABLES = ("axis", "field", "index")  # operations without operands
 _OPERATORS = ("+", "-", "*", "/", "//", "%", "**")  # in the order of BINARY
 PYTHON: dict[str, Callable[[Any, Any], Any]] = dict(zip(_OPERATORS, BINARY.values(), strict=True))
-ROUNDING: dict[str, Callable[[float], int]] = {
-    "trunc": int,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "round": round,
-}
+Rounding = Callable[[float], int]
+ROUNDING: dict[str, Rounding] = {"trunc": int, "floor": math.floor, "ceil": math.ceil, "round": round}
 CALLS: dict[str, Callable[..., Any]] = {**ROUNDING, "int": float, "min": min, "max": max}
 _EVALUATED: dict[str, Callable[..., Any]] = {**PYTHON, **CALLS}
 _PLAIN = (bool, int, float, str)

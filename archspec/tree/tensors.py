@@ -40,8 +40,7 @@ class Tensor(NamedTuple):
 def tensors(root: Node) -> list[Tensor]:
     """Return every parameter in torch's order, then every persistent buffer.
 
-    Errors: :class:`SpecError` for a tie whose ends do not exist, :class:`ConfigError` for more than
-    two million tensors.
+    Errors: :class:`SpecError` for a tie whose ends do not exist, :class:`ConfigError` for too many tensors.
     """
     entries = _walk(root)
     by_name = {entry.name: entry for entry in entries}
