@@ -63,8 +63,8 @@ class Diagnosis(NamedTuple):
         for one in self._without_each(bounds):
             nearest = f"without this limit the nearest is {self._text(one.best)}"
             found.append(Problem(f"no config meets {one.name}; {nearest}", help=one.help))
-        ranges = f"change ranges and steps of fields with {option('set')} and {option('multiple')}"
-        help_ = f"leave them out one at a time, or {ranges}"
+        ranges = f", or change ranges and steps of fields with {option('set')} and {option('multiple')}"
+        help_ = f"leave them out one at a time{ranges}"
         return found or [Problem("the constraints contradict each other", help=help_)]
 
     def too_far(self, nearest: Found, within: float) -> list[Problem]:
