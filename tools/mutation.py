@@ -84,9 +84,7 @@ class Bench:
                 if not self.differences(spec, architecture, config := json.loads(text))
             ]
         # The first configs of each class, such as the default one, come before the others.
-        by_class = [
-            [one for one in exact if one[0] == name] for name in dict.fromkeys(name for name, _ in exact)
-        ]
+        by_class = [[one for one in exact if one[0] == name] for name in spec.architectures]
         self.configs = [one for turn in zip_longest(*by_class) for one in turn if one]
         self.settings = {(one.kind, one.name) for one in _settings(spec)}
         self.dump = cache(lambda number: _dump(spec, *self.configs[number]))

@@ -15,6 +15,8 @@ from archspec.reference.saved import loss_bytes, saved_bytes, training_model
 from archspec.reference.training import measured_training
 from archspec.reference.verdicts import Refused, Unavailable
 
+Raw = dict[str, Any]
+
 
 @contextmanager
 def build_rank(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
@@ -45,17 +47,13 @@ def build_rank(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
         yield model
 
 
-def rank_shapes(
-    architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks
-) -> dict[str, tuple[int, ...]]:
+def rank_shapes(architecture: str, raw: Raw, model_type: str, ranks: Ranks) -> dict[str, tuple[int, ...]]:
     """Return the shape of each parameter on a rank, a tied one by its first name. Errors: of `build_rank`."""
     with build_rank(lambda: build_class(architecture, raw, model_type), ranks) as model:
         return {name: tuple(local_part(one).shape) for name, one in model.named_parameters()}
 
 
-def rank_flops(
-    architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, call: Call
-) -> dict[str, int]:
+def rank_flops(architecture: str, raw: Raw, model_type: str, ranks: Ranks, call: Call) -> dict[str, int]:
     """Return the FLOPs of each module on a rank. Errors: see :func:`build_rank`.
 
     torch counts a layer's FLOPs for all ranks; the rank has its part of the weight.
@@ -69,9 +67,7 @@ def rank_flops(
         return found
 
 
-def rank_saved(
-    architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step
-) -> dict[str, int]:
+def rank_saved(architecture: str, raw: Raw, model_type: str, ranks: Ranks, step: Step) -> dict[str, int]:
     """Return the bytes that each module saves on a rank in a forward pass; of a stage without the head.
 
     The input of a stage counts as the output of the layer before. Errors: see :func:`build_rank`.
@@ -83,7 +79,7 @@ def rank_saved(
         return {f"{model.base_model_prefix}.{name}".rstrip("."): nbytes for name, nbytes in kept.items()}
 
 
-def rank_loss(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step) -> int:
+def rank_loss(architecture: str, raw: Raw, model_type: str, ranks: Ranks, step: Step) -> int:
     """Return the bytes of the loss that a tensor rank, or the last stage, saves. Errors: of `build_rank`."""
     with build_rank(lambda: training_model(architecture, raw, model_type, step), ranks) as model:
         if ranks.pipeline == 1:

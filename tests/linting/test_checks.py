@@ -109,7 +109,7 @@ NEITHER, NOT = "is neither a type nor a string in quotes", "is not a field of ll
         (
             f"{TEXT}n_positions=3, n_positionz=3)",
             "AutoModel(text)",
-            [f"n_position{end} {NOT}" for end in "sz"],
+            [f"n_positions {NOT}", f"n_positionz {NOT}"],
         ),
         # merged defaults may be fields of any model type: GPT-2 has n_positions
         (f"{TEXT}merge=True, n_positions=3, n_positionz=3)", "AutoModel(text)", [f"n_positionz {NOT}"]),

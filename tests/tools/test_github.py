@@ -23,6 +23,11 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 BERT = {"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 2}
+ROOTS = ("PYTHONPATH", "GITHUB_ACTION_PATH")
+FILES = {"GITHUB_STEP_SUMMARY": "summary", "GITHUB_OUTPUT": "output"}
+FILES |= {"CALLS": "calls", "COMMENTS": "comments"}  # of the stand-in for gh
+POST = "api --method POST repos/someone/models/issues/5/comments --field body=@report.md --silent"
+PATCH = "api --method PATCH repos/someone/models/issues/comments/7 --field"
 GH = """#!/bin/bash
 printf '%s\\n' "${author:+as $author: }$*" >> "$CALLS"
 [[ "$*" == *viewer* ]] && echo 'github-actions[bot]'
@@ -66,28 +71,16 @@ def step(tmp_path: Path, repository: Path) -> Callable[..., subprocess.Completed
     for name, text in {"python": f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', "gh": GH}.items():
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
-    for name in ("summary", "output", "calls", "comments"):
+    for name in FILES.values():
         (tmp_path / name).touch()
 
     def run(name: str, **context: str) -> subprocess.CompletedProcess[str]:
-        given = {key: evaluated(text, context) for key, text in STEPS[name].get("env", {}).items()}
-        environment = {
-            **os.environ,
-            **given,
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "GITHUB_ACTION_PATH": str(ROOT),
-            "GITHUB_REPOSITORY": "someone/models",
-            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
-            "GITHUB_OUTPUT": str(tmp_path / "output"),
-            "RUNNER_TEMP": str(tmp_path),
-            "CALLS": str(tmp_path / "calls"),
-            "COMMENTS": str(tmp_path / "comments"),
-        }
+        env = {key: evaluated(text, context) for key, text in STEPS[name].get("env", {}).items()}
+        env = {**os.environ, **env, "GITHUB_REPOSITORY": "someone/models", "RUNNER_TEMP": str(tmp_path)}
+        env |= {"PATH": f"{programs}:{os.environ['PATH']}", **dict.fromkeys(ROOTS, str(ROOT))}
+        env |= {variable: str(tmp_path / file) for variable, file in FILES.items()}
         command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", STEPS[name]["run"]]
-        return subprocess.run(
-            command, cwd=repository, env=environment, capture_output=True, text=True, check=False, timeout=60
-        )
+        return subprocess.run(command, cwd=repository, env=env, capture_output=True, text=True, timeout=60)
 
     return run
 
@@ -197,15 +190,7 @@ def test_a_commit_that_is_not_there(step: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize(
     ("comments", "changed", "called"),
-    [
-        (
-            "",
-            "true",
-            "api --method POST repos/someone/models/issues/5/comments --field body=@report.md --silent",
-        ),
-        ("7\n9\n", "false", "api --method PATCH repos/someone/models/issues/comments/7 --field"),
-        ("", "false", None),
-    ],
+    [("", "true", POST), ("7\n9\n", "false", PATCH), ("", "false", None)],
 )
 def test_one_comment_is_kept(
     comments: str, changed: str, called: str | None, step: Callable[..., Any], tmp_path: Path
@@ -252,9 +237,6 @@ def test_the_hook(tmp_path: Path) -> None:
     assert not re.search(hook["files"], "docs/formula.yaml")
     wrong = tmp_path / "bert.yaml"
     wrong.write_text((ROOT / names[0]).read_text().replace("hidden_size)", "hiden_size)"))
-    command = [sys.executable, "-m", "archspec", verb]
-    assert subprocess.run([*command, names[0]], cwd=ROOT, check=False, capture_output=True).returncode == 0
-    assert (
-        subprocess.run([*command, names[0], wrong], cwd=ROOT, check=False, capture_output=True).returncode
-        == 2
-    )
+    for code, files in ((0, names[:1]), (2, [names[0], str(wrong)])):
+        command = [sys.executable, "-m", "archspec", verb, *files]
+        assert subprocess.run(command, cwd=ROOT, check=False, capture_output=True).returncode == code

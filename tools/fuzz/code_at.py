@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import archspec
@@ -20,6 +20,7 @@ from archspec.specs.exported import ALLOWED
 from archspec.symbolic.closed_form import other_values
 
 Case = tuple[dict[str, Any], dict[str, Any], int | None]
+Lengths = dict[str, int]
 _LENGTHS = {
     "batch": (0, 1, 2, 3),
     "tokens": (0, 1, 2, 3, 5, 5000),
@@ -46,12 +47,9 @@ def field_at(scope: Scope, path: str) -> Any:
     return value_at(scope, path)
 
 
-def inputs_at(
-    formula: archspec.Formula, scope: Scope, lengths: dict[str, int] | None = None
-) -> dict[str, Any]:
+def inputs_at(formula: archspec.Formula, scope: Scope, lengths: Lengths | None = None) -> dict[str, Any]:
     """Return all inputs of a formula's code at a config, by their identifiers."""
-    known = lengths or {}
-    names = prepare(formula).inputs
+    known, names = lengths or {}, prepare(formula).inputs
     return {identifier(name): known[name] if name in known else field_at(scope, name) for name in names}
 
 
@@ -76,9 +74,7 @@ def exact(model: archspec.Model, quantity: str, call: Call | Step | None) -> int
     return found.cache_elements() if quantity == "cache_elements" else int(getattr(found, quantity))
 
 
-def cases(
-    formula: archspec.Formula, model: archspec.Model, chance: random.Random, tries: int
-) -> Iterator[Case]:
+def cases(formula: archspec.Formula, model: archspec.Model, chance: Random, tries: int) -> Iterator[Case]:
     """Yield the config and some near it: the changes, the inputs of the code, the count or None."""
     lengths = formula.call.lengths() if formula.call else {}
     yield {}, inputs_at(formula, model.scope, lengths), exact(model, formula.quantity, formula.call)
@@ -90,9 +86,8 @@ def cases(
         drawn = read if read and chance.random() < 0.7 else fields
         changed: dict[str, Any] = {}
         for one in chance.sample(drawn, min(len(drawn), chance.choice((1, 1, 1, 2, 3)))):
-            changed[one.field] = chance.choice(
-                [*other_values(one.value, one.choices), None, *_more(one.value, chance)]
-            )
+            others = [*other_values(one.value, one.choices), None, *_more(one.value, chance)]
+            changed[one.field] = chance.choice(others)
         call = formula.call and formula.call.replace(_lengths(formula, lengths, chance))
         try:
             row = inputs_at(formula, _unchecked(model, changed), call.lengths() if call else None)
@@ -118,7 +113,7 @@ def _unchecked(model: archspec.Model, changed: dict[str, Any]) -> Scope:
     return scope
 
 
-def _lengths(formula: archspec.Formula, lengths: dict[str, int], chance: random.Random) -> dict[str, int]:
+def _lengths(formula: archspec.Formula, lengths: Lengths, chance: Random) -> Lengths:
     """Return the lengths of another call; a training step is without past."""
     found = {name: chance.choice((value, value, value, *_LENGTHS[name])) for name, value in lengths.items()}
     found = {name: value if lengths[name] or name == "past" else 0 for name, value in found.items()}
@@ -126,7 +121,7 @@ def _lengths(formula: archspec.Formula, lengths: dict[str, int], chance: random.
     return found | ({"past": 0, "new_encoder_tokens": found["encoder_tokens"]} if is_step else {})
 
 
-def _more(value: Any, chance: random.Random) -> list[Any]:
+def _more(value: Any, chance: Random) -> list[Any]:
     if isinstance(value, bool) or not isinstance(value, int | float | list):
         return []
     if isinstance(value, list):
