@@ -177,7 +177,7 @@ class Formula(ClosedForm):
 
     @check_arguments
     def cases(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
-        """Return the formula for each combination of the boolean flags that change it, at most ``limit``."""
+        """Return the formula for each combination of the boolean flags that change it."""
         names = []
         for name, value in self.flags.items():
             try:

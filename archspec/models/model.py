@@ -201,7 +201,7 @@ class Model:
 
     @property
     def quantized_config(self) -> RawConfig:
-        """The config that has the quantization_config: the model's, or the enclosing one."""
+        """The config to read quantization_config from: the model's, or the enclosing one."""
         return self.config if quantization_of(self.config) is not None else self.whole
 
     @property
