@@ -37,7 +37,10 @@ class ColumnFacts(Record):
 
 
 class ModelTable(Report):
-    """Several models side by side; made by :func:`archspec.table`. ``columns`` are the columns' names."""
+    """Several models side by side; made by :func:`archspec.table`.
+
+    ``columns`` are the names of its columns.
+    """
 
     columns: list[str] = fact(
         "the columns in order", kind="list[ColumnFacts]", json=lambda self: self._columns, least=1
