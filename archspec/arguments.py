@@ -91,7 +91,7 @@ _TYPES: dict[str, Accepted] = {  # parts of annotations
 
 @cache
 def accepted_values(annotation: str) -> Accepted:
-    """Return what an annotation accepts; there is no test for one that accepts any value.
+    """Return the values that an annotation accepts; tests are missing if it accepts any value.
 
     >>> accepted_values("str | None")[:2], accepted_values("Source")
     (('a text or None', "'text'"), ('', '', ()))

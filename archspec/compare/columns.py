@@ -151,7 +151,7 @@ _COSTS: dict[str, Callable[[Forward, str], int | None]] = {
     "cache_bytes_per_token": _cache_per_token,
 }
 OF_CALL = tuple(_COSTS)  # columns that depend on the lengths of a forward pass
-IN_BYTES = ("bytes", "cache_bytes", "cache_bytes_per_token")  # columns that depend on a dtype
+IN_BYTES = ("bytes", *(name for name in _COSTS if "bytes" in name))  # columns that depend on a dtype
 
 
 def _cost_column(name: str, calls: Calls) -> Column:

@@ -220,9 +220,11 @@ def layer_faults(
     for index, fields in given.items():
         if not (str(index).isascii() and str(index).isdecimal()) or int(index) >= layers:
             yield f"{short_repr(index)} is not an index of {value_of(layers)} layers"
-        elif not isinstance(fields, Mapping):
+            continue
+        if not isinstance(fields, Mapping):
             yield f"layer {index}: {describe(fields)} is not a mapping"
-        for name, value in fields.items() if isinstance(fields, Mapping) else ():
+            continue
+        for name, value in fields.items():
             known = spec.fields.get(name)
             if name not in (field.of_layers or ()):
                 if value != shared(name):  # a layer may repeat the value of all layers

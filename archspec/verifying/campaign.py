@@ -108,7 +108,7 @@ def named_architectures(names: Iterable[str]) -> Chosen:
         if not pairs:
             message, help_ = f"{name} is only a part of other models: verify one of those", LIST_HELP
             if name not in shipped_library().model_types():
-                message = f"there is no spec for {name!r}"
+                message = f"archspec has no spec for {name!r}"
                 help_ = did_you_mean(name, [*index, *known]) or LIST_HELP
             elif refusal := shipped_library().load(name).refuse:
                 message = f"{name} is not supported: {refusal}"

@@ -85,7 +85,9 @@ flow(
     await page.getByText("growing: n_layer").waitFor();
     await assume.fill("n_inner = 4*nothing");
     await assume.press("Enter");
-    const refused = page.getByRole("alert").filter({ hasText: "nothing is not a numeric field of this config" });
+    const refused = page
+      .getByRole("alert")
+      .filter({ hasText: "nothing is not a numeric field of this config" });
     assert.match(
       (await refused.locator("pre").textContent()) ?? "",
       /^n_inner = 4\*nothing\nn_inner = 4\*\^{7}$/,
