@@ -136,6 +136,13 @@ def _new_form(space: Space, expr: Poly | Operation) -> Any:
 
 
 def without_assumptions(expr: Any) -> Any:
-    """Return an expression over symbols without assumptions, as a user writes them."""
+    """Return an expression over symbols without assumptions, as a user writes them.
+
+    A maximum is rebuilt as it is: SymPy would compare all its arguments again.
+    """
     expr = sympy.sympify(expr)
-    return expr.xreplace({symbol: sympy.Symbol(symbol.name) for symbol in expr.free_symbols})
+    symbols = {symbol: sympy.Symbol(symbol.name) for symbol in expr.free_symbols}
+    for extreme in sorted(expr.atoms(sympy.Max, sympy.Min), key=lambda one: len(one.free_symbols)):
+        args = (arg.xreplace(symbols) for arg in extreme.args)
+        symbols[extreme] = extreme.func(*args, evaluate=False)
+    return expr.xreplace(symbols)
