@@ -226,8 +226,9 @@ OPTIONS = (
            "transformers version is installed, report what that version adds, removes and changes",
            ("verify",), metavar="COMMIT", bare="release"),
     Option("samples", "int",
-           "number of random configs, in addition to the default one; with 10 or more, every branch of the "
-           "spec is covered", ("verify",), default=20, metavar="N"),
+           "number of random configs, in addition to the default one; 10 or more also cover every branch of "
+           "the spec, invalid values, and fields that the spec does not mention", ("verify",), default=20,
+           metavar="N"),
     Option("samples", "int",
            "number of random configs to verify the draft with; 0 verifies the default config only",
            ("derive",), default=10, metavar="N"),

@@ -24,7 +24,9 @@ from archspec.verifying.generate.sampling import Sampler, valid_configs
 from archspec.verifying.generate.search import Search
 from archspec.verifying.undeclared import Other, apply_values
 
-AIM_FROM = 10  # samples from which on each branch and condition of the spec gets configs, too
+# samples from which on every branch and condition of the spec, invalid values, and fields that the spec does
+# not mention are tried
+AIM_FROM = 10
 TRIES = 40  # configs drawn for each one that is to be compared
 MAX_DIFFERENCES = 200
 MIN_TRIES = 800
@@ -91,8 +93,8 @@ class Verifier:
             if len(self.valid) >= wanted or len(self.differences) >= MAX_DIFFERENCES:
                 break
             self.draw()
-        self._compare_misfits()
         if self.samples >= AIM_FROM:
+            self._compare_misfits()
             self._compare_aimed(default)
         compared = len(self.valid)
         if compared < wanted and not self.differences and (compared or not unavailable):
@@ -144,7 +146,7 @@ class Verifier:
             self._attempt(self._compare_others, raw, chosen)
         if len(self.valid) > before:
             self.sampler.add_valid()
-            if not self.screened:
+            if not self.screened and self.samples >= AIM_FROM:
                 self.screened = True
                 self._attempt(self._screen_values, raw)
 

@@ -142,7 +142,7 @@ MORE = {  # contexts in which other options have an effect
         *("", *(f"--columns {one}" for one in COLUMNS), "--json", "--out out.csv", "--sql"),
         "--set num_hidden_layers=1,2 --plot out.svg",
     ),
-    "solve": ("--params 1m", "--bytes 2m", "--memory 4MB", "--compute 1e14", "--params 1m --json"),
+    "solve": ("--params 1m", "--bytes 2m", "--memory 4MB", "--compute 1e14"),
 }
 LINES: dict[str, list[str]] = {
     "count": ["llama.json", "vit.json"],

@@ -13,8 +13,8 @@ from archspec.tree.tensors import tensors
 from tools.alterations import alterations
 from tools.mutation import FOUND, HIDDEN, MISSED, NAMED, files, main, mutate
 
-USUAL = ["gpt2", "mixtral", "resnet"]
-NIGHTLY = ["llama", "luke", "t5"]
+USUAL = ["gpt2", "mixtral"]
+NIGHTLY = ["llama", "luke", "resnet", "t5"]
 NIGHTLY += [
     *("albert", "bart", "bert", "bloom", "clip", "deepseek_v3", "distilbert", "gemma2", "gemma3", "gpt_neox"),
     *("jamba", "llava", "mamba", "mistral", "opt", "qwen2", "qwen3_moe", "roberta", "swin", "vit"),

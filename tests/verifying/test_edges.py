@@ -97,6 +97,6 @@ def test_a_zero_that_transformers_replaces_is_found() -> None:
 def test_what_the_model_refuses_without_layers_is_not_left_to_them() -> None:
     """Persimmon's rotary embedding divides by the heads, as its layers do; without layers it still does."""
     spec = shipped_library().load("persimmon")
-    found = Verifier(spec._replace(require=()), "PersimmonModel", 1, 0).run().differences
+    found = Verifier(spec._replace(require=()), "PersimmonModel", 10, 0).run().differences
     assert found and {one.kind for one in found} == {"accepted"}
     assert all(one.config["num_hidden_layers"] == one.config["num_attention_heads"] == 0 for one in found)

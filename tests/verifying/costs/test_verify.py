@@ -21,7 +21,11 @@ SMALL = {"num_hidden_layers": 2, "hidden_size": 12, "num_attention_heads": 3, "n
 
 @pytest.mark.parametrize(
     ("model_type", "architecture"),
-    [("llama", "LlamaForCausalLM"), ("t5", "T5ForConditionalGeneration"), ("bert", "BertForMaskedLM")],
+    [
+        ("llama", "LlamaForCausalLM"),
+        ("bert", "BertForMaskedLM"),
+        pytest.param("t5", "T5ForConditionalGeneration", marks=pytest.mark.slow),
+    ],
 )
 def test_exact(model_type: str, architecture: str) -> None:
     found = verify_costs(shipped_library().load(model_type), architecture, samples=2)
