@@ -121,7 +121,7 @@ class _Chooser:
             return Choice(self.library.model_type_of(name), name, self.config)
         if not self.library.has(model_type):
             if self.library.types_of(name):
-                return self.as_class_of_type(f"{model_type} is not the model type of {name}: it")
+                return self.as_class_of_type(f"there is no spec for the model type {model_type}")
             fault = unknown_type(model_type, self.library, "auto_map" in self.raw)
             raise self.unknown_name_error("model_type", *fault)
         spec = self.library.load(model_type)
@@ -154,7 +154,7 @@ class _Chooser:
             return Choice(spec.model_type, found, self.config, (note,))
         self.check_known(spec)
         if self.asked:
-            return self.as_class_of_type(f"the config is {spec.model_type}'s: {name}", spec)
+            return self.as_class_of_type(f"the config's model type is {spec.model_type}", spec)
         owners, usual = list_names(types, "and"), _example_class(spec)
         message = f"{name} is not a class of the model type {spec.model_type}, but of {owners}"
         help_ = f"pass {option('architecture')} with a class of {spec.model_type}, e.g. {usual}"
@@ -175,7 +175,7 @@ class _Chooser:
                 message = f"the config sets no field of {model_type}, the model type of {self.name}"
                 help_ = f"pass a config of {model_type}"
             raise ConfigError(self.config.origin.label + message, help=help_)
-        return Choice(model_type, self.name, self.config, (f"{reason} is counted as {model_type}'s",))
+        return Choice(model_type, self.name, self.config, (f"{reason}: counting {self.name} as a class of {model_type}",))
 
     def of_auto_class(self, spec: Spec, types: Sequence[str]) -> str:
         """Return the class that transformers' auto classes build for the model type; '' if it is unclear.

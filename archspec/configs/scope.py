@@ -266,7 +266,7 @@ class Scope(Evaluator):
             return None
         if value is not None and not isinstance(value, Mapping):
             message = f"must be a mapping of fields, not {describe(value)}"
-            self.refuse(field.name, message, "set its fields one by one", field.place)
+            self.refuse(field.name, message, "write { … } around its fields", field.place)
         if value is None or (is_opened and not flattened) or merged:
             value = {**{name: read(tree) for name, tree in options.items()}, **(value or {})}
         given = value.get("model_type") if callee(call) == "AutoConfig" else None

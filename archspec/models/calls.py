@@ -43,7 +43,7 @@ class Flops(CallReport):
 
     >>> import archspec
     >>> print(archspec.load("GPT2Model", set={"n_layer": 1}).flops(tokens=16).text().partition("\\n\\n")[2])
-    module without submodules  count       FLOPs   share
+    module, excluding submodules  count       FLOPs   share
     h.*.attn                       1     786,432   0.35%
     h.*.attn.c_attn                1  56,623,104  24.91%
     h.*.attn.c_proj                1  18,874,368   8.30%
@@ -86,7 +86,7 @@ class Flops(CallReport):
             (name, number(len(each)), number(sum(each)), share(sum(each), self.flops))
             for name, each in layers.items()
         ]
-        table = Table("module without submodules|>count|>FLOPs|>share", rows)
+        table = Table("module, excluding submodules|>count|>FLOPs|>share", rows)
         yield from (facts_table(self, "flops"), "", table)
         yield from ["", *note_lines(self.notes)] if self.notes else []
 

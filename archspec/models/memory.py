@@ -149,7 +149,7 @@ def _bound(text: str, room: Room) -> str:
 def _peak_text(room: Room) -> str:
     if room.exact:
         return f"peak temporary memory occurs in {room.needed_by}"
-    return f"temporary memory is a lower bound: the output of {room.needed_by} (not validated)"
+    return f"peak temporary memory is not validated; lower bound: the output of {room.needed_by}"
 
 
 def _ranks(option: Option) -> Any:

@@ -96,7 +96,7 @@ class Diagnosis(NamedTuple):
             at_end = [one.name for one in varied if best.values[one.name] == one.bounds[bound]]
             if is_on_side and at_end:
                 values = ", ".join(f"{name} = {best.values[name]:,}" for name in at_end)
-                ends.append(f"allow {more} values with {option('set')}: {values} ({end} in this search)")
+                ends.append(f"allow {more} values with {option('set')}; the {end} in this search: {values}")
         multiple, free = option("multiple"), option("free")
         closer = f"to get closer, choose smaller steps with {multiple}, or other fields with {free}"
         return found or ends or [closer]

@@ -37,9 +37,7 @@ _WITH_PAST = tuple(verb for verb in CALLS if verb not in ("cache", "training"))
 
 AXES: dict[str, Axis] = {
     "batch": Axis("batch size: number of sequences", 1, 1),
-    "tokens": Axis(
-        "new tokens per sequence in the forward pass", None, 1, "2048, or the model's maximum if smaller"
-    ),
+    "tokens": Axis("new tokens per sequence", None, 1, "2048, or the model's maximum if smaller"),
     "past": Axis("tokens in the KV cache before the forward pass", 0, verbs=_WITH_PAST),
     "encoder_tokens": Axis(
         "encoder sequence length; required for an encoder-decoder", usual="0 for other models"
@@ -48,7 +46,7 @@ AXES: dict[str, Axis] = {
         "new encoder tokens in the forward pass",
         None,
         0,
-        "all, or 0 if past is set",
+        "all, or 0 with past tokens",
         verbs=("formula", "sensitivity", "sweep", "forward"),
     ),
 }

@@ -74,7 +74,7 @@ def test_temporary_memory_of_a_validated_class(cli: Command, monkeypatch: pytest
     for line in (
         "peak temporary memory      99,336,000      >= 64,000,000      >= 64,000,000",
         "DynamicCache: peak temporary memory occurs in mlp",
-        "StaticCache: temporary memory is a lower bound: the output of lm_head (not validated)",
+        "StaticCache: peak temporary memory is not validated; lower bound: the output of lm_head",
         "total                  14,100,455,232  >= 14,065,119,232",
     ):
         assert line in text

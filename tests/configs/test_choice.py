@@ -55,7 +55,7 @@ def test_notes_on_the_choice() -> None:
     )
     assert choose(read_config(LLAMA), "LlamaModel").notes == ()
     [note] = choose(read_config({**KIMI, "hidden_size": 64})).notes
-    assert "kimi_k2 is not the model type of DeepseekV3ForCausalLM" in note
+    assert "there is no spec for the model type kimi_k2: counting DeepseekV3ForCausalLM" in note
 
 
 def test_a_class_of_a_part_reads_the_part() -> None:
