@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, option
 
 _THOUSANDS = {letter: 1000**power for power, letter in enumerate("kmgtp", 1)}
 _BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("kmgtp", 1)}
@@ -27,7 +27,7 @@ def bytes_of(given: str | int) -> int:
     found = number_of(str(given), of_bytes=True)
     if not found or found > _MOST_BYTES:
         wrong = "is too large for a memory budget" if found else "is not a number of bytes"
-        raise ArchspecError(f"{given} {wrong}", help="write 80GiB or 24e9")
+        raise ArchspecError(f"{option('budget')}: {given} {wrong}", help="write 80GiB or 24e9")
     return found
 
 
@@ -41,6 +41,8 @@ def number_of(text: str, of_bytes: bool = False) -> int | None:
     if match is None or len(text) > _LONGEST:
         return None
     unit = match["unit"].lower()
+    if len(unit) > 1 and not of_bytes:
+        return None  # 7GB and 7Gi are bytes
     factor = 10**9 if unit == "b" and not of_bytes else _UNITS[unit.removesuffix("b")]
     number = Fraction(re.sub("[_,]", "", match["number"])) * factor
     return int(number) if number.denominator == 1 else None

@@ -90,7 +90,7 @@ def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[st
         return Column(name, one.title, "", "", lambda model: Found(model.count(quantity)))
     if name in {*OF_CALL, *IN_BYTES}:
         return _cost_column(name, calls)
-    if glyph := _find_glyph(name, glyphs):
+    if name not in AXES and (glyph := _find_glyph(name, glyphs)):
         fields = [field for field, other in glyphs.items() if other == glyph]
         of_decoder = [field for field, other in glyphs.items() if other.text == f"{glyph.text}_dec"]
         in_stages = glyph.text in _OF_STAGES
@@ -103,7 +103,8 @@ def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[st
 
 
 def _suggestion(name: str, models: Sequence[Model]) -> str:
-    known = [*_FACTS, *QUANTITIES, "bytes", *_COSTS, *{glyph.text for glyph in standard_glyphs().values()}]
+    symbols = {glyph.text for field, glyph in standard_glyphs().items() if field not in AXES}
+    known = [*_FACTS, *QUANTITIES, "bytes", *_COSTS, *sorted(symbols)]
     specs = [model.scope.spec for model in models]
     fields = {field for spec in specs for field in (*spec.fields, *spec.attribute_map)}
     if near := nearest_names(name, {*known, *fields} - {name}):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
-from archspec.configs.unknown import same_class, unknown_class, unknown_type
+from archspec.configs.unknown import foreign_file, same_class, unknown_class, unknown_type
 from archspec.errors import ConfigError, Problem, UnknownArchitectureError, list_names, option
 from archspec.language.expression import callee
 from archspec.language.values import describe, short_repr
@@ -19,6 +19,7 @@ from archspec.specs.search_path import is_own, library_of
 from archspec.typing_light import Any, NamedTuple
 
 _GENERATE = {"AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM"}
+_NAMELESS = "the config has neither model_type nor architectures"
 _IN_MOST_CONFIGS = {"tie_word_embeddings", "pad_token_id"}
 
 
@@ -114,8 +115,8 @@ class _Chooser:
             message = f"must be a model type, not {describe(model_type)}"
             raise self.invalid_name_error("model_type", message, naming_help())
         if not model_type and not name:
-            message = "the config has neither model_type nor architectures"
-            raise ConfigError(self.config.origin.label + message, help=naming_help())
+            message, help_ = foreign_file(self.raw) or (_NAMELESS, naming_help())
+            raise ConfigError(self.config.origin.label + message, help=help_)
         if not model_type:
             self.check_known(None)
             return Choice(self.library.model_type_of(name), name, self.config)

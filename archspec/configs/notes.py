@@ -57,7 +57,7 @@ def _own_fields(config: RawConfig) -> dict[str, Any]:
 def _general_notes(raw: Mapping[str, Any], is_custom: bool) -> Iterator[tuple[object, str]]:
     """Yield notes that do not depend on the spec, each after its condition."""
     quantized = (raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
-    of_quantized = "parameters and modules are unquantized; bytes are those of the quantized weights"
+    of_quantized = "parameters and modules are unquantized"
     yield any(isinstance(value, Mapping) and value for value in quantized), of_quantized
     code = f"the checkpoint has custom code (auto_map); this counts the class in transformers {_VERSION}"
     yield raw.get("auto_map") and not is_custom, code

@@ -154,7 +154,7 @@ def apply_overrides(config: RawConfig, overrides: Mapping[str, Any]) -> RawConfi
                 opened.add(part)
             if not isinstance(inside[name], dict):
                 message = f"{part} is {json.dumps(inside[name], default=str)[:60]}, not a sub-config"
-                raise ConfigError(origin.problem(path, message, f"set {part}={{}} first"))
+                raise ConfigError(origin.problem(path, message, f"set {part} itself"))
             inside = inside[name]
         is_part = isinstance(value, Mapping) and isinstance(inside.get(leaf), dict)
         if is_part and leaf not in ("id2label", "label2id"):

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from archspec.errors import list_names, nearest_names, option
 from archspec.specs.exported import exported_types
 from archspec.specs.library import LIST_HELP, TRANSFORMERS_VERSION, Library
 from archspec.specs.records import Spec, SpecLibrary
+from archspec.typing_light import Any
 
 _LM_HEAD = r"(With)?LMHead(Model)?$"
 _HEAD = r"(For[A-Z]\w*|WithProjection|DoubleHeadsModel)$"
+
+
+def foreign_file(raw: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the message and the help for another file than a model's config that people mistake for one."""
+    if "peft_type" in raw:
+        base = raw.get("base_model_name_or_path") or "its base model"
+        return "this is the config of an adapter, not of a model", f"pass the config of {base}"
+    if raw.keys() >= {"dim", "n_layers"}:
+        return "this is a params.json, not a config.json of transformers", "pass the model's config.json"
+    return None
 
 
 def unknown_type(model_type: str, library: SpecLibrary, remote: bool = False) -> tuple[str, str]:
@@ -32,6 +43,8 @@ def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) 
     """Return the message and the help for a class without a spec; ``spec`` is that of the config's type."""
     if any(name in found.classes for found in exported_types().values()):
         return f"there is no spec for the class {name} of transformers {TRANSFORMERS_VERSION}", LIST_HELP
+    if name.endswith(".json") or "/" in name:
+        return f"{name} is not a class name", LIST_HELP
     own, known = spec.architectures if spec else (), library.index()
     begun = sorted((one for one in known if name.startswith(one) and _head(one)), key=len)[-1:]
     near = _same_spelling(name, known) or same_class(name, own) or begun

@@ -77,9 +77,9 @@ class Counts(OfModel, Report):
         self.dtype = self.format = model.dtype if dtype is None else dtype_name(dtype)
         self.bytes = None
         try:
+            self.bytes = model.params_bytes(dtype)
             if dtype is None and model.dtype_note is not None:
                 self.notes.append(model.dtype_note)
-            self.bytes = model.params_bytes(dtype)
             if dtype is None and model.is_quantized:
                 stored = model.weights()
                 self.format = stored.format

@@ -193,6 +193,7 @@ class Sensitivities(OfModel, Report):
     def __init__(self, formula: ClosedForm, count: Callable[[dict[str, Any]], int]) -> None:
         self.formula, self._count = formula, count
         self.architecture, self.model_type = formula.architecture, formula.model_type
+        self._refused = dict[str, str]()  # why the last step of a field is invalid
 
     def _sensitivities(self) -> list[Sensitivity]:
         from archspec.models.branches import value_at
@@ -211,8 +212,10 @@ class Sensitivities(OfModel, Report):
     def _step(self, name: str, value: int | float, base: int) -> tuple[int | None, int | None]:
         """Return the smallest valid increase of a field, and the exact change of the count."""
         for step in range(1, MAX_STEP + 1):
-            with suppress(ArchspecError):
+            try:
                 return step, self._count({name: value + step}) - base
+            except ArchspecError as error:
+                self._refused[name] = error.problems[0].message
         return None, None
 
     def blocks(self) -> Iterator[Block]:
@@ -227,7 +230,8 @@ class Sensitivities(OfModel, Report):
         if self.branch:
             notes.append(f"derivatives and elasticities are valid for {'; '.join(self.branch)}")
         stuck = (row.field for row in self.fields if row.step is None)
-        notes += [f"{field} has no step: no increase up to +{MAX_STEP} is valid" for field in stuck]
+        none = f"no increase up to +{MAX_STEP} is valid"
+        notes += [f"{field} has no step: {none}; the last error: {self._refused[field]}" for field in stuck]
         yield from note_lines([*notes, *unused_notes(self.unused)])
 
 

@@ -120,6 +120,12 @@ def plan_of(budgets: Mapping[str, Any], scope: Scope) -> Plan:
             "add {flops}, or leave out {tokens}",
         ),
         (flops is not None and tokens is None, "{flops} needs {tokens}", "add {tokens}, e.g. 2e11"),
+        (batch < 1, "{batch} must be at least 1", "pass a larger {batch}"),
+        (
+            compute and budgets["params"] and ".." not in str(budgets["params"]),
+            "{compute} cannot be combined with a target of {params}",
+            "leave out {compute} or {params}, or give {params} a range",
+        ),
         (flops and memory, "{flops} cannot be combined with {memory}", "leave out {flops} or {memory}"),
         (
             law and compute is None,
@@ -177,7 +183,8 @@ def exact_size(model: Model, quantity: str, dtype: str | None, lengths: Mapping[
 def _parse_whole(text: str | float, name: str, example: str) -> int:
     number = number_of(str(text)) or 0
     if not 0 < number < 10**40:
-        raise SweepError(f"{text} is not a number of {name}", help=f"pass {example}")
+        wrong = "too large" if number else f"not a number of {name}"
+        raise SweepError(f"{text} is {wrong}", help=f"pass a value such as {example}")
     return number
 
 

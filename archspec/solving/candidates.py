@@ -12,7 +12,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides, idle_fields, owner
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, SweepError, option
+from archspec.errors import ArchspecError, ConfigError, SweepError, option
 from archspec.language.values import describe
 from archspec.models.model import load
 from archspec.solving.budgets import MAX_BUDGET, exact_size
@@ -124,9 +124,10 @@ def grid_of(
     return Grid(listed, usual)
 
 
-def free_help() -> str:
+def free_help(model_type: str) -> str:
     """Return the help line of an error that fields named by the user would solve."""
-    return f"pass the fields to vary, e.g. {option('free', 'hidden_size,num_hidden_layers')}"
+    listed = f"archspec sensitivity {model_type}"
+    return f"pass the fields to vary with {option('free')}; run {listed} to see those that affect counts"
 
 
 def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]:
@@ -166,7 +167,13 @@ def _is_size(value: Any) -> bool:
 def _config_value(request: Request, name: str) -> Any:
     scope = request.scope
     config = RawConfig(scope.raw, scope.origin)
-    check_overrides(scope.spec, {name: 1}, config)
+    try:
+        check_overrides(scope.spec, {name: 1}, config)
+    except ConfigError as error:
+        first = error.problems[0]
+        message = f"{name} is not a number" if scope.has(name) else first.message.removeprefix(f"{name}: ")
+        help_ = f"leave out {name}" if scope.has(name) else first.help
+        raise SweepError(f"{option('free')}: {message}", help=help_) from None
     if idle := idle_fields(scope.spec, [name], config):
         help_ = f"list only fields that affect the counts in {option('free')}"
         raise SweepError(f"{idle[name]}, so it cannot be in {option('free')}", help=help_)

@@ -17,7 +17,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, ConfigError, SweepError, option
+from archspec.errors import OVERRIDE, ArchspecError, ConfigError, Problem, SweepError, option
 from archspec.formats.dtypes import ASSUMED, DTYPE_BYTES, dtype_bytes, stated_dtype
 from archspec.language.evaluator import MAX_WORK
 from archspec.language.values import value_of
@@ -167,6 +167,15 @@ class Subject:
         said = f"the count is {refusal or exact}, and the closed form differs"
         raise SweepError(f"a bug of archspec: at {self.values(point)} {said}")
 
+    def _of_tie(self, problem: Problem) -> Problem:
+        """Return a problem with an override as one with the tie that computes it."""
+        text = problem.place.source.text if problem.place and problem.place.source.name == OVERRIDE else ""
+        name, _, value = text.partition("=")
+        if name not in self.ties:
+            return problem
+        help_ = f"use // to round a quotient down in {option('tie')}" if "." in value else f"change {option('tie')}"
+        return Problem(problem.message, help=help_)
+
     def _count_exactly(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
         settings = self.with_ties(self.values(point))
         try:
@@ -175,7 +184,7 @@ class Subject:
             if self.costs.names:
                 exact |= self.costs.exact_values(model, self.dtype or model.dtype)
         except ArchspecError as error:
-            return {}, error
+            return {}, ConfigError([self._of_tie(problem) for problem in error.problems])
         self.element = self.element or DTYPE_BYTES.get(model.dtype)
         return exact, None
 

@@ -123,6 +123,7 @@ def test_models_that_cannot_be_counted_are_named_all_at_once() -> None:
         ([GPT2], "params,params", "the column params is given twice"),
         ([GPT2], "params,", "unknown column ''"),
         ([GPT2], "B", "unknown column 'B'"),
+        ([GPT2], "tokens", "unknown column 'tokens'"),
         (["LlavaForConditionalGeneration"], "text_config", "unknown column 'text_config'"),
         ([], None, "there are no models to compare"),
         (GPT2, None, "there are no models to compare"),

@@ -39,6 +39,11 @@ def test_invalid_texts(text: str, line: int, column: int, message: str) -> None:
     assert problem.place is not None and (problem.place.line, problem.place.column) == (line, column)
 
 
+def test_a_message_of_python_ends_in_a_word_that_needs_nothing() -> None:
+    with pytest.raises(ConfigError, match=r"invalid JSON: Unterminated string\n"):
+        json_text.parse_json(Source("config.json", '{"a'))
+
+
 def test_places_of_keys() -> None:
     assert [".".join(path) for path, *_ in json_text.keys(TEXT)] == ["a", "b", "b.c", "b.c.1.d", 'b"']
     assert all(TEXT[offset:].startswith('"' + path[-1][:1]) for path, offset, _ in json_text.keys(TEXT))

@@ -44,6 +44,13 @@ def test_notes(config: dict[str, Any], expected: list[str]) -> None:
     assert len(found) == len(expected) and all(map(str.startswith, found, expected)), found
 
 
+def test_notes_on_bytes_are_about_the_bytes_that_are_reported() -> None:
+    unknown = {**LLAMA, "quantization_config": {"quant_method": "new"}}
+    assert not any("bytes" in note for note in archspec.load(unknown).counts(dtype="bf16").notes)
+    notes_on_bytes = [note for note in archspec.load(unknown).counts().notes if "bytes" in note]
+    assert len(notes_on_bytes) == 1 and notes_on_bytes[0].startswith("bytes are not reported")
+
+
 @pytest.mark.parametrize(
     ("config", "refused"),
     [

@@ -31,7 +31,7 @@ WIDTH = "--params 7e9 --free hidden_size"
         ({}, []),
         ({"bytes": 100_000}, ["relax bytes <= 100,000: without it, hidden_size = "]),
         ({"where": "hidden_size < 5"}, ["relax hidden_size < 5: without it, hidden_size = "]),
-        ({"params": 1}, ["allow smaller values with set: hidden_size = 4, num_hidden_layers = 1"]),
+        ({"params": 1}, ["allow smaller values with set; the smallest in this search: hidden_size = 4, num_hidden_layers = 1"]),
         ({"active_params": "100k"}, ["every parameter is active"]),
         ({"multiple": {"hidden_size": 64}}, ["to get closer, choose smaller steps"]),
     ],
@@ -59,7 +59,7 @@ def test_notes_explain_a_large_miss(options: dict[str, Any], notes: list[str]) -
         ({"where": ["hidden_size < 0", "num_hidden_layers < 0"]}, "the constraints contradict each other"),
         ({"set": {"hidden_size": [65, 66]}, "multiple": {}}, "no config in the search is valid"),
         ({"params": "1e12", "within": 1}, "no config is within 1% of the budget; the nearest deviates"),
-        ({"params": "1e12", "within": 1}, "allow larger values with set: hidden_size = 1,024"),
+        ({"params": "1e12", "within": 1}, "allow larger values with set; the largest in this search: hidden_size = 1,024"),
     ],
 )
 def test_errors_name_the_obstacle(options: dict[str, Any], message: str) -> None:
@@ -75,6 +75,9 @@ def test_errors_name_the_obstacle(options: dict[str, Any], message: str) -> None
         ("--free hidden_size", "no budget is given"),
         ("--params 7e9 --tolerance -1", "--tolerance must be a percentage from 0 to 1,000,000,000, not -1"),
         ("--params 7Gb", "--params: 7Gb is not a number of parameters"),
+        ("--params 7GB", "--params: 7GB is not a number of parameters"),
+        ("--params 7e9 --free hidden_act", "--free: hidden_act is not a number\nhelp: leave out hidden_act"),
+        ("--params 7e9 --free foo", "--free: llama has no field foo"),
         ("--params 7,00,000", "7,00,000 is not a number of parameters"),
         ("--params 7e9 --free hiden_size", "did you mean hidden_size?"),
         (f"{WIDTH} --multiple vocab_size=8", "vocab_size is not in --free"),

@@ -96,7 +96,7 @@ SET, RANGE = "--set hidden_size=64", "--set hidden_size=64:128:64"
         (f"{SET} --tie hidden_size=3", "is in --set and in --tie"),
         (f"{SET} --tie intermediate_size", "= is missing"),
         (f"{SET} --tie intermediate_size=4*hiden_size", "hiden_size is neither"),
-        (f"{SET} --tie intermediate_size=hidden_size/3", "must be an integer"),
+        (f"{SET} --tie intermediate_size=hidden_size/3", "help: use // to round a quotient down in --tie"),
         (f"{SET} --tie intermediate_size=\t", "is empty"),
         (f"{SET} --columns parms", "did you mean params?"),
         (f"{SET} --columns params,,bytes", "--columns has an empty name"),
