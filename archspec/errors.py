@@ -20,7 +20,8 @@ _MOST_PROBLEMS = 50  # of one error
 _UNSAFE = r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 UNICODE_HELP = "write text that UTF-8 can hold, without halves of surrogate pairs"
 _ADDRESS = r"( object)? at 0x[0-9a-fA-F]{6,}(?=>)"
-OVERRIDE = "override"  # the name of a source that is the text of an override
+OVERRIDE = "set"  # an option of overrides is the name of a source that is the text of one
+_OVERRIDES = (OVERRIDE, "set_a", "set_b", "kwargs")
 _OVERRIDE_WIDTH = 100
 _MOST_NAMES = 20  # of a set that a help line lists in full
 _NEAR = 0.3  # how much less similar another proposed name may be than the nearest
@@ -141,14 +142,34 @@ class Problem(NamedTuple):
         where = f"{self.place}: " if self.place else ""
         inside = f" (in {self.path})" if self.path else ""
         lines = [f"{where}{self.message}{inside}"]
-        if self.place and self.place.source.name == OVERRIDE:
+        if self.place and self.place.source.name in _OVERRIDES:
             text = to_printable(re.sub(_ADDRESS, "", self.place.source.text), _OVERRIDE_WIDTH)
-            lines = [f"{'--set ' if on_command_line() else ''}{text}: {self.message}"]
+            flag = f"{option(self.place.source.name)} " if on_command_line() else ""
+            lines = [f"{flag}{text}: {self.message}"]
         elif self.place and (text := self.place.source.line(self.place.line)):
             lines += _caret(text, self.place.column, self.place.width)
         if self.help:
             lines.append(f"help: {self.help}")
         return "\n".join(lines)
+
+
+@contextmanager
+def overrides_of(name: str, fields: Iterable[str] | None = None) -> Iterator[None]:
+    """Report errors of overrides, or of those of some fields, with the option that gives them."""
+    try:
+        yield
+    except ArchspecError as error:
+        raise type(error)([_of_option(one, name, fields) for one in error.problems]) from None
+
+
+def _of_option(problem: Problem, name: str, fields: Iterable[str] | None) -> Problem:
+    place = problem.place
+    if place is None or place.source.name != OVERRIDE:
+        return problem
+    if fields is not None and place.source.text.partition("=")[0] not in fields:
+        return problem
+    help_ = re.sub(r"(?<=--)set(?= )|\bset(?==\{)", option(name).removeprefix("--"), problem.help)
+    return problem._replace(place=place._replace(source=place.source._replace(name=name)), help=help_)
 
 
 def _caret(text: str, column: int, width: int) -> list[str]:

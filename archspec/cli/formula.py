@@ -80,6 +80,8 @@ def _check_options(args: Values) -> None:
     """Raise an :class:`ArchspecError` for options that have no effect together."""
     if args.collect and "by" in args.given:
         raise combination_error("--collect", "--by")
+    if args.table and "by" in args.given and args.by in ("repetition", "polynomial"):
+        raise combination_error("--table", f"--by {args.by}")
     require(args, "depth", "--by module", args.by == "module")
     for option in ("notation", "symbol"):
         if option in args.given and args.format in LANGUAGES:

@@ -8,7 +8,7 @@ import re
 import sys
 
 from archspec.cli.command_line import Values, read
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, overrides_of
 from archspec.tables.option import COMMAND, Option
 from archspec.tables.options import options_of
 from archspec.tables.verbs import VERBS
@@ -89,7 +89,8 @@ def arguments(verb: str, values: Values, without: tuple[str, ...] = ()) -> dict[
         if not is_given or option.where == COMMAND or option.name in without:
             continue
         if option.settings:
-            value = parse_settings(value)
+            with overrides_of(option.name):
+                value = parse_settings(value)
         elif option.is_repeated and option.type.startswith("Mapping") and "Sequence" not in option.type:
             value = pairs(option, value)
         found[option.name] = value

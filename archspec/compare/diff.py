@@ -11,7 +11,7 @@ from archspec.arguments import check_arguments_of
 from archspec.compare.alignment import KINDS, Alignment, align
 from archspec.configs.origin import merge_overrides
 from archspec.costs.excess import notes_of
-from archspec.errors import ArchspecError, option
+from archspec.errors import ArchspecError, option, overrides_of
 from archspec.models.calls import EXCESS
 from archspec.models.counts import Tied
 from archspec.models.model import Model, Source, load
@@ -223,8 +223,10 @@ def diff(  # noqa: PLR0913 - the options of the verb
         message = f"{name} has no effect without {needed}"
         raise ArchspecError(message, help=f"add {needed}, or leave out {name}")
     library = library_of(specs)
-    before = _load_side(a, config, architecture, merge_overrides(set, set_a), library)
-    after = _load_side(b, config, architecture, merge_overrides(set, set_b), library)
+    with overrides_of("set_a", set_a or ()):
+        before = _load_side(a, config, architecture, merge_overrides(set, set_a), library)
+    with overrides_of("set_b", set_b or ()):
+        after = _load_side(b, config, architecture, merge_overrides(set, set_b), library)
     found = align(before, after, checked_depth(depth))
     return Diff(found, *_cost_changes(before, after, lengths)) if lengths else Diff(found)
 

@@ -176,7 +176,12 @@ class _Chooser:
                 message = f"the config sets no field of {model_type}, the model type of {self.name}"
                 help_ = f"pass a config of {model_type}"
             raise ConfigError(self.config.origin.label + message, help=help_)
-        return Choice(model_type, self.name, self.config, (f"{reason}: counting {self.name} as a class of {model_type}",))
+        return Choice(
+            model_type,
+            self.name,
+            self.config,
+            (f"{reason}: counting {self.name} as a class of {model_type}",),
+        )
 
     def of_auto_class(self, spec: Spec, types: Sequence[str]) -> str:
         """Return the class that transformers' auto classes build for the model type; '' if it is unclear.

@@ -36,7 +36,11 @@ def parse_json(source: Source) -> dict[str, Any]:
             _refuse(source, "the file is empty", error.pos, "write a config: one JSON object")
         before = source.text[: error.pos].rstrip()
         is_trailing = before[-1:] == "," and source.text[error.pos :][:1] in ("}", "]")
-        detail = f"trailing comma before {source.text[error.pos]}" if is_trailing else re.sub("( starting)? at$", "", error.msg)
+        detail = (
+            f"trailing comma before {source.text[error.pos]}"
+            if is_trailing
+            else re.sub("( starting)? at$", "", error.msg)
+        )
         help_ = "remove the comma" if is_trailing else "correct the JSON here"
         _refuse(source, f"invalid JSON: {detail}", error.pos, help_)
     except ValueError:

@@ -44,11 +44,11 @@ class Flops(CallReport):
     >>> import archspec
     >>> print(archspec.load("GPT2Model", set={"n_layer": 1}).flops(tokens=16).text().partition("\\n\\n")[2])
     module, excluding submodules  count       FLOPs   share
-    h.*.attn                       1     786,432   0.35%
-    h.*.attn.c_attn                1  56,623,104  24.91%
-    h.*.attn.c_proj                1  18,874,368   8.30%
-    h.*.mlp.c_fc                   1  75,497,472  33.22%
-    h.*.mlp.c_proj                 1  75,497,472  33.22%
+    h.*.attn                          1     786,432   0.35%
+    h.*.attn.c_attn                   1  56,623,104  24.91%
+    h.*.attn.c_proj                   1  18,874,368   8.30%
+    h.*.mlp.c_fc                      1  75,497,472  33.22%
+    h.*.mlp.c_proj                    1  75,497,472  33.22%
     """
 
     flops: int = fact(COSTS["flops"].help, lambda self: self.call.flops, title="FLOPs")

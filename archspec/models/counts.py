@@ -88,7 +88,9 @@ class Counts(OfModel, Report):
             if dtype is not None:
                 raise
             message = error.problems[0].message
-            self.notes.append(f"bytes are not reported: {message}; pass {option('dtype', 'bf16')} for unquantized weights")
+            self.notes.append(
+                f"bytes are not reported: {message}; pass {option('dtype', 'bf16')} for unquantized weights"
+            )
         if dtype is not None and dtype_bytes(dtype) == 1:
             scales = "archspec memory --weights reports quantized weights"
             self.notes.append(f"{dtype}: 1 byte per parameter, without scales; {scales}")

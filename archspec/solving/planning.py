@@ -53,13 +53,17 @@ def plan_around(request: Request, goal: Goal, experts: bool) -> Planned:
     parts = [part for part in parts_of(scope) if part.depths]
     weights = [_weight(part, request, goal) for part in parts]
     if not any(weights):
-        raise SweepError("the config has no width and depth that determine its size", help=free_help(scope.spec.model_type))
+        raise SweepError(
+            "the config has no width and depth that determine its size", help=free_help(scope.spec.model_type)
+        )
     part = parts[weights.index(max(weights))]
     config, stays, notes = _without_layer_lists(request.config, part)
     request = request._replace(config=config)
     planner = _Planner(part, request, goal, linked_widths(scope, part), stays, experts)
     if not (planner.width or planner.depth or planner.free_inner):
-        raise SweepError("no width, depth or feed-forward width is left to vary", help=free_help(scope.spec.model_type))
+        raise SweepError(
+            "no width, depth or feed-forward width is left to vary", help=free_help(scope.spec.model_type)
+        )
     return planner.plan(notes)
 
 

@@ -173,7 +173,11 @@ class Subject:
         name, _, value = text.partition("=")
         if name not in self.ties:
             return problem
-        help_ = f"use // to round a quotient down in {option('tie')}" if "." in value else f"change {option('tie')}"
+        help_ = (
+            f"use // to round a quotient down in {option('tie')}"
+            if "." in value
+            else f"change {option('tie')}"
+        )
         return Problem(problem.message, help=help_)
 
     def _count_exactly(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:

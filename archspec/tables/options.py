@@ -93,8 +93,9 @@ OPTIONS = (
            "(Spark SQL)", ("formula",), default="unicode", metavar="FORMAT", choices=FORMATS,
            excludes=("json", "table"), where=COMMAND),
     Option("by", "str", "group the terms by repeated layers (repetition), by component such as attention or "
-           "embeddings, by module, by layer list such as model.layers (layer), or not at all (polynomial)", ("formula",),
-           default="repetition", choices=GROUPS, excludes=("collect", "piecewise"), where=COMMAND),
+           "embeddings, by module, by layer list such as model.layers (layer), or not at all (polynomial)",
+           ("formula",), default="repetition", choices=GROUPS, excludes=("collect", "piecewise"),
+           where=COMMAND),
     Option("collect", "str | None", "collect powers of a field", ("formula",), metavar="FIELD",
            excludes=("table", "piecewise"), where=COMMAND),
     Option("leading", "str | None",
@@ -174,8 +175,8 @@ OPTIONS = (
     Option("overwrite", "bool", "replace existing files", ("derive",), default=False),
     Option("csv_safe", "bool", "write ' before text cells that start with =, +, - or @, with --out FILE.csv",
            ("sweep",), default=False, where=COMMAND),
-    Option("kind", "str", "kind of plot; pareto draws the Pareto front of a small first and a large second "
-           "column", ("sweep",), default="auto",
+    Option("kind", "str", "kind of plot; pareto draws the Pareto front: first column minimized, second "
+           "maximized", ("sweep",), default="auto",
            choices=("auto", "lines", "contour", "pareto"), needs=("plot",), where=COMMAND),
     Option("log", "str", "logarithmic axes of the plot: x, y or xy", ("sweep",), default="", metavar="AXES",
            needs=("plot",), where=COMMAND),
@@ -193,7 +194,7 @@ OPTIONS = (
     *(Option(name, _SIZE, one.budget, ("solve",), metavar="N")
       for name, one in QUANTITIES.items() if one.budget),
     Option("bytes", _SIZE, "limit on the bytes of the weights, e.g. 16GiB", ("solve",), metavar="N"),
-    Option("flops", _SIZE, "target training FLOPs for the --tokens of training, e.g. 1e22", ("solve",), metavar="F"),
+    Option("flops", _SIZE, "target FLOPs of training on --tokens T, e.g. 1e22", ("solve",), metavar="F"),
     Option("tokens", _SIZE, "number of training tokens for --flops, e.g. 2e11", ("solve",), metavar="T"),
     Option("memory", _SIZE, "limit on the memory of weights and KV cache, e.g. 80GiB", ("solve",),
            metavar="BYTES"),
@@ -213,7 +214,7 @@ OPTIONS = (
     Option("ratio", _FIELDS, "keep a ratio in a range, e.g. hidden_size/num_hidden_layers=100..140",
            ("solve",), metavar="A/B=LOW..HIGH"),
     Option("tolerance", "float | None",
-           "rank configs by proportions if they are within this percentage of the budget; 0 ranks by size alone",
+           "rank configs within this percentage of the budget by proportions, not size; 0 ranks all by size",
            ("solve",), metavar="PERCENT", default_help="1"),
     Option("within", "float | None", "fail if no config is within this percentage of the budget", ("solve",),
            metavar="PERCENT", default_help="50 without --free, otherwise no limit"),

@@ -35,3 +35,11 @@ def test_exit_codes(cli: Command, tmp_path: Path) -> None:
     assert f"+{2 * 24 + 100}" in of_one_config.out
     for bad in ("BertModel BertForNothing", "BertModel", "BertModel GPT2Model --set n_embd=12"):
         cli(f"diff {bad}", code=2)
+
+
+def test_an_override_is_refused_with_its_option(cli: Command) -> None:
+    for flag in ("--set", "--set-a", "--set-b"):
+        err = cli(f"diff bert bert {flag} hidden_size=x", code=2).err
+        assert err.startswith(f"{flag} hidden_size=x: ") and f"e.g. {flag} hidden_size=768" in err
+    assert cli("diff bert bert --set-b hidden_size", code=2).err.startswith("--set-b hidden_size: the value")
+    assert cli("derive BertModel --kwargs x", code=2).err.startswith("--kwargs x: the value is missing")

@@ -29,6 +29,7 @@ def test_values_and_notes(cli: Command) -> None:
         ("--symbol hidden_size=50%", "50% is not valid LaTeX"),
         ("--quantity cache_elements", "BertModel does not return a KV cache"),
         ("--quantity flops --dtype bf16", "--dtype has no effect on flops"),
+        ("--table latex --by polynomial", "--table cannot be combined with --by polynomial"),
         *((f"--width 48 {other}", "--width") for other in ("--format python", "--json", "--format text")),
         ("--width 48 --table markdown", "--width"),
     ],

@@ -125,7 +125,12 @@ NEITHER = "the config has neither model_type nor architectures"
 MODEL, HEAD = "architecture='LlamaModel'", "architecture='LlamaForCausalLM'"
 REFUSED: list[tuple[Raw, str | None, str, str]] = [
     ({}, None, NEITHER, "pass architecture=CLASS"),
-    ({"peft_type": "LORA", "base_model_name_or_path": "org/model"}, None, "an adapter", "config of org/model"),
+    (
+        {"peft_type": "LORA", "base_model_name_or_path": "org/model"},
+        None,
+        "an adapter",
+        "config of org/model",
+    ),
     ({"dim": 64, "hidden_dim": 256, "n_layers": 2}, None, "this is a params.json", "the model's config.json"),
     (LLAMA, "a/config.json", "a/config.json is not a class name", "run archspec list"),
     ({"model_type": 3}, None, "model_type must be a model type, not the number 3", "pass architecture=CLASS"),

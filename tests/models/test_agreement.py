@@ -171,5 +171,7 @@ def test_derivatives_are_labeled_as_partial_and_name_their_branch() -> None:
     assert "partial derivative" in text and "other fields stay fixed" in text
     listed = {"model_type": "gpt_oss", "num_hidden_layers": 1, "layer_types": ["full_attention"]}
     stuck = archspec.load(listed, "GptOssModel").sensitivity().text()
-    assert "no increase up to +128 is valid; the last error: layer_types: lists 1 layer" in " ".join(stuck.split())
+    assert "no increase up to +128 is valid; the last error: layer_types: lists 1 layer" in " ".join(
+        stuck.split()
+    )
     assert "are valid for" in text and "word_embed_proj_dim == hidden_size" in text

@@ -31,7 +31,7 @@ WIDTH = "--params 7e9 --free hidden_size"
         ({}, []),
         ({"bytes": 100_000}, ["relax bytes <= 100,000: without it, hidden_size = "]),
         ({"where": "hidden_size < 5"}, ["relax hidden_size < 5: without it, hidden_size = "]),
-        ({"params": 1}, ["allow smaller values with set; the smallest in this search: hidden_size = 4, num_hidden_layers = 1"]),
+        ({"params": 1}, ["allow smaller values with set; the smallest in this search: hidden_size = 4"]),
         ({"active_params": "100k"}, ["every parameter is active"]),
         ({"multiple": {"hidden_size": 64}}, ["to get closer, choose smaller steps"]),
     ],
@@ -59,7 +59,10 @@ def test_notes_explain_a_large_miss(options: dict[str, Any], notes: list[str]) -
         ({"where": ["hidden_size < 0", "num_hidden_layers < 0"]}, "the constraints contradict each other"),
         ({"set": {"hidden_size": [65, 66]}, "multiple": {}}, "no config in the search is valid"),
         ({"params": "1e12", "within": 1}, "no config is within 1% of the budget; the nearest deviates"),
-        ({"params": "1e12", "within": 1}, "allow larger values with set; the largest in this search: hidden_size = 1,024"),
+        (
+            {"params": "1e12", "within": 1},
+            "allow larger values with set; the largest in this search: hidden_size = 1,024",
+        ),
     ],
 )
 def test_errors_name_the_obstacle(options: dict[str, Any], message: str) -> None:
