@@ -65,7 +65,7 @@ class ModelTable(Report):
     def blocks(self) -> Iterator[Block]:
         """Yield the table, then its legend and notes."""
         yield self._table([one.title for one in self._columns])
-        if lines := [*filter(None, [self.legend]), *note_lines(self.notes)]:
+        if lines := self._lines():
             yield "\n" + "\n".join(lines)
 
     def latex(self) -> str:
@@ -93,7 +93,7 @@ class ModelTable(Report):
         return "\n".join([*(f"% {to_printable(comment)}" for comment in comments), *lines])
 
     def markdown(self) -> str:
-        """Return the table in GitHub's Markdown; headings that are symbols are typeset as mathematics.
+        """Return the table, its legend and notes in Markdown; headings that are symbols are mathematics.
 
         >>> import archspec
         >>> gpt2 = {"model_type": "gpt2", "architectures": ["GPT2Model"]}
@@ -101,12 +101,18 @@ class ModelTable(Report):
         | model | params | $d$ |
         | --- | ---: | ---: |
         | GPT2Model | 124,439,808 | 768 |
+        <BLANKLINE>
+        d: model width
         """
         heads = [one.latex if one.is_symbol else one.title for one in self._columns]
-        return markdown([self._table(heads)])
+        return markdown([self._table(heads), *self._lines()])
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def _lines(self) -> list[str]:
+        """Return the legend and the notes."""
+        return [*filter(None, [self.legend]), *note_lines(self.notes)]
 
     def _table(self, heads: Sequence[str]) -> Table:
         texts = {name for row in self.rows for name, value in row.items() if isinstance(value, str)}

@@ -114,10 +114,9 @@ class _Chooser:
         if model_type is not None and not isinstance(model_type, str):
             message = f"must be a model type, not {describe(model_type)}"
             raise self.invalid_name_error("model_type", message, naming_help())
-        if not model_type and not name:
-            message, help_ = foreign_file(self.raw) or (_NAMELESS, naming_help())
-            raise ConfigError(self.config.origin.label + message, help=help_)
         if not model_type:
+            if fault := foreign_file(self.raw) or (None if name else (_NAMELESS, naming_help())):
+                raise ConfigError(self.config.origin.label + fault[0], help=fault[1])
             self.check_known(None)
             return Choice(self.library.model_type_of(name), name, self.config)
         if not self.library.has(model_type):

@@ -22,6 +22,8 @@ def foreign_file(raw: Mapping[str, Any]) -> tuple[str, str] | None:
         return "this is the config of an adapter, not of a model", f"pass the config of {base}"
     if raw.keys() >= {"dim", "n_layers"}:
         return "this is a params.json, not a config.json of transformers", "pass the model's config.json"
+    if "_class_name" in raw:
+        return "this is the config of a model of diffusers", "pass the config of a model of transformers"
     return None
 
 

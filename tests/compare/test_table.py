@@ -146,7 +146,11 @@ def test_text_html_markdown_and_plain_data(cli: Command) -> None:
         "| model | $d_{\\mathrm{ff}}$ | n_inner |",
         "| --- | ---: | ---: |",
         "| gpt2 | 3,072 | 3,072 |",
+        "",
+        "d\\_ff: feed-forward width",
     ]
+    unequal = archspec.table([GPT2, "LlamaModel"], "flops").markdown()
+    assert "2,048 tokens" in unequal and "note: gpt2: flops is for 1,024 tokens" in unequal
     assert cli(["table", GPT2, GPT_OSS, "--json"]).json == archspec.table([GPT2, GPT_OSS]).as_json()
     assert "<td" in archspec.table([GPT2])._repr_html_()
     cli(["table", GPT2, "--columns", "nothing"], code=2)

@@ -132,6 +132,12 @@ REFUSED: list[tuple[Raw, str | None, str, str]] = [
         "config of org/model",
     ),
     ({"dim": 64, "hidden_dim": 256, "n_layers": 2}, None, "this is a params.json", "the model's config.json"),
+    (
+        {"_class_name": "UNet2DConditionModel"},
+        "LlamaModel",
+        "a model of diffusers",
+        "a model of transformers",
+    ),
     (LLAMA, "a/config.json", "a/config.json is not a class name", "run archspec list"),
     ({"model_type": 3}, None, "model_type must be a model type, not the number 3", "pass architecture=CLASS"),
     ({"model_type": "lama"}, None, "5.24.0 has no model type 'lama'", "did you mean llama, mllama or"),
