@@ -97,7 +97,7 @@ class _Chooser:
         listed = self.raw.get("architectures") or []
         if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
             message = f"must be a list of class names, not {short_repr(listed)}"
-            raise self.invalid_name_error("architectures", message, 'write, e.g. ["LlamaForCausalLM"]')
+            raise self.invalid_name_error("architectures", message, 'write e.g. ["LlamaForCausalLM"]')
         self.name = asked or next(iter(listed), "")
 
     def invalid_name_error(self, field: str, message: str, help_: str) -> ConfigError:

@@ -84,7 +84,7 @@ class Inside(Evaluator):
         """Return the arguments of `.routed`; None if one of them is null."""
         if len(arguments) != 2:
             message = "routed(k, E) takes two arguments: experts per token and number of experts"
-            self.fail(message, node, "write, e.g. .routed(num_experts_per_tok, num_experts)")
+            self.fail(message, node, "write e.g. .routed(num_experts_per_tok, num_experts)")
         for number in arguments:
             kind = type(value_of(number))
             if number is not None and (not issubclass(kind, int) or kind is bool or decidable(number) < 0):
@@ -158,7 +158,7 @@ class Inside(Evaluator):
     def change(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         """Return a module after `weight_norm` or `replace_batch_norm`."""
         if not arguments or not isinstance(arguments[0], Node):
-            self.fail(f"{name} takes a module", node, f"write, e.g. {name}(Linear(a, b))")
+            self.fail(f"{name} takes a module", node, f"write e.g. {name}(Linear(a, b))")
         if name == "replace_batch_norm":
             return _frozen_norms(arguments[0])
         other: Node = arguments[0].copy()
