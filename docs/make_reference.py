@@ -38,7 +38,7 @@ On a terminal, tables are fitted to its width. Piped output is plain text. `NO_C
 """
 _PYTHON_HEAD = """# Python
 
-The public names of the package `archspec`. A report prints the output of its command. Every report has
+The public names of the package `archspec`. `print(report)` shows the output of its command. Every report has
 `text()` and `as_json()`, and the keys of its JSON are attributes.
 """
 INTERNAL = {

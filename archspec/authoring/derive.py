@@ -99,7 +99,7 @@ def derive(
     verify: bool = True,
     overwrite: bool = False,
 ) -> Derived:
-    """Draft a spec from the constructor of a class, and verify it at ``samples`` random configs.
+    """Draft a spec from the constructor of a class, and verify it with ``samples`` random configs.
 
     ``name`` is a class, its name in transformers, a model type, or `module:Class` for your own class.
     ``config`` is its config class (or `module:Class`) if the constructor does not annotate it; ``kwargs`` are

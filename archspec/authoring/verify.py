@@ -34,7 +34,7 @@ class DifferenceFacts(Record):
     architecture: str = fact("the class")
     config: dict[str, Any] = fact("the config for which they differ")
     kind: str = fact(
-        "for a tensor: missing, extra, shape, kind, frozen, tie, embedding; for a config: refused, accepted; "
+        "for a tensor: missing, extra, shape, kind, frozen, tie, embedding; for a config: rejected, accepted; "
         "for a field: unmentioned, default, alias, readonly; few: too few random configs are valid; spec: "
         "the spec is invalid; crash: a bug in archspec, or a process that died"
     )
@@ -51,7 +51,7 @@ class OutcomeFacts(Record):
     model_type: str = fact("its model type")
     verdict: str = fact("the result", choices=_VERDICTS)
     compared: int = fact("configs that were compared, tensor by tensor")
-    refused_by_both: int = fact("configs that both the spec and the code reject", lambda one: one.refused)
+    rejected_by_both: int = fact("configs that both the spec and the code reject", lambda one: one.rejected)
     refusals: dict[str, int] = fact("rejected configs by reason", lambda one: dict(one.refusals))
     unavailable: str = fact("reason why nothing could be compared, or empty")
     differences: list[DifferenceFacts] = fact("differences between the spec and transformers")
@@ -148,7 +148,7 @@ def verify(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Verification:
-    """Validate specs against transformers, tensor by tensor, at the default config and at random ones.
+    """Validate specs against transformers, tensor by tensor, for the default config and for random ones.
 
     ``names`` are architectures or model types, ``all`` selects every supported class, and ``changed``
     the specs that differ from a commit and those that use them. Your own specs, in the directories
@@ -234,7 +234,7 @@ _MEANINGS = {
     "tie": "tied on one side only, or to different tensors",
     "embedding": "counted as embedding parameters on one side only",
     "accepted": "transformers rejects a config that the spec accepts",
-    "refused": "the spec rejects a config that transformers builds",
+    "rejected": "the spec rejects a config that transformers builds",
     "unmentioned": "a field that changes the tensors is not in the spec",
     "default": "defaults differ",
     "alias": "the field has another alias in transformers",

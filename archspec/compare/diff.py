@@ -149,8 +149,9 @@ class Diff(Report):
         else:
             yield "no difference: the same tensors with the same shapes and ties"
         if (total_form := _python(self.formula)) is not None:
-            yield f"\nB - A = {total_form}\n"
-        yield from self._notes()
+            yield f"\nB - A = {total_form}"
+        if notes := [*self._notes()]:
+            yield from ("", *notes)
         if self.costs:
             rows = [
                 (_COSTS[quantity], number(before), number(after), with_sign(after - before))

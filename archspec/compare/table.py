@@ -137,7 +137,7 @@ def table(
     """Compare several models side by side; each is an argument of :func:`archspec.load` or a loaded model.
 
     A column is the `model`'s name, its `architecture`, `model_type` or `dtype`; a quantity (`params`,
-    `active`, `non_embedding`); `bytes`; a cost (`flops`, `flops_per_token`, `cache_bytes`,
+    `active_params`); `bytes`; a cost (`flops`, `flops_per_token`, `cache_bytes`,
     `cache_bytes_per_token`); a config field; a standard symbol of equivalent fields (`d`, `L`, `h`), or its
     name (`width`, `layers`). Costs take the arguments of :meth:`archspec.Model.forward`. ``dtype`` is the
     dtype of bytes.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @check_arguments
 def params_bytes(self: Any, dtype: str | None = None) -> int:
-    """Return bytes of the unique parameters in a dtype (default: as stored by the config)."""
+    """Return bytes of the unique parameters in a dtype (default: the config's dtype or quantization)."""
     if dtype is None and self.is_quantized:
         return int(self.weights().bytes)
     return int(self.params * dtype_bytes(dtype or self.dtype))

@@ -224,7 +224,7 @@ class Sensitivities(OfModel, Report):
         head = "field|>value|>step|>change|>partial derivative|>elasticity"
         yield from ("", Table(head, [*map(_row, self.fields)]), "")
         notes = [
-            "step is the smallest valid increase; change is exact, as with `archspec count --set`",
+            "step is the smallest valid increase; change is its exact effect, with computed defaults updated",
             "derivatives and elasticities are partial: other fields stay fixed, and rounding is ignored",
         ]
         if self.branch:

@@ -126,7 +126,7 @@ class Formula(ClosedForm):
 
     @check_arguments
     def leading_terms(self, *fields: str) -> Leading:
-        """Return the terms that dominate as ``fields`` grow (default: widths, depths, experts, vocabularies).
+        """Return the terms that dominate as ``fields`` grow; by default as `archspec formula --leading`.
 
         >>> import archspec
         >>> print(archspec.formula("MixtralForCausalLM").leading_terms())

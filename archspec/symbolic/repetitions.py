@@ -187,7 +187,7 @@ class Repetitions:
         self.notes.fix_turns(loops)
         if any(self._varies(guard) for guard in row.guards):
             over = ", ".join(dict.fromkeys(map(str, loops)))
-            self.notes.note(f"{members} values of {over} with {_words(row.guards)}")
+            self.notes.note(f"{_words(row.guards)} for {members} values of {over}")
 
     def _varies(self, guard: Guard) -> bool:
         relation = guard.loop.relation(guard.text)

@@ -147,10 +147,10 @@ OPTIONS = (
     Option("expert_parallel", "int", "expert-parallel degree; must divide data-parallel × tensor-parallel",
            ("training",), default=1, metavar="RANKS", needs=("train",)),
     Option("columns", "str | Sequence[str] | None",
-           f"comma-separated: model, architecture, {_QUANTITIES}, bytes, flops, flops_per_token, "
+           f"comma-separated: model, architecture, model_type, dtype, {_QUANTITIES}, bytes, flops, flops_per_token, "
            "cache_bytes, cache_bytes_per_token, config fields, or their symbols (d, L, h) or names (width, "
            "layers)", ("table",), metavar="A,B,...",
-           default_help="model,params,active_params,L,d,h,d_ff,V"),
+           default_help="model,params,L,d,h,d_ff,V, and active_params if it differs from params"),
     Option("format", "str", "output format", ("table",), default="text",
            choices=("text", "latex", "markdown"), excludes=("json",), where=COMMAND),
     Option("format", "str", "output format", ("diff",), default="text", choices=("text", "markdown"),
@@ -164,8 +164,8 @@ OPTIONS = (
     Option("where", "Sequence[str] | str", 'keep only configs that meet a condition, e.g. "params < 7e9"',
            ("sweep", "solve"), default=(), metavar="CONDITION"),
     Option("wide", "bool",
-           "write integers as decimal(38), for counts over 64 bits; requires --out FILE.parquet or "
-           "FILE.arrow", ("sweep",), default=False),
+           "write all integers as decimal(38), in case later rows of a large grid exceed 64 bits; requires "
+           "--out FILE.parquet or FILE.arrow", ("sweep",), default=False),
     Option("out", "str | None", "write all rows to a .csv, .parquet, .jsonl or .arrow file", ("sweep",),
            metavar="FILE", excludes=("json", "rows"), where=COMMAND),
     Option("plot", "str | None", "draw the sweep as a .png, .svg, .pdf or .html file", ("sweep",),
@@ -215,7 +215,7 @@ OPTIONS = (
            ("solve",), metavar="A/B=LOW..HIGH"),
     Option("tolerance", "float | None",
            "rank configs within this percentage of the budget by proportions, not size; 0 ranks all by size",
-           ("solve",), metavar="PERCENT", default_help="1"),
+           ("solve",), metavar="PERCENT", default_help="1; 0 with --ratio or one field in --free"),
     Option("within", "float | None", "fail if no config is within this percentage of the budget", ("solve",),
            metavar="PERCENT", default_help="50 without --free, otherwise no limit"),
     Option("top", "int", "number of configs", ("solve",), default=10, metavar="N"),

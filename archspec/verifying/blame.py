@@ -20,8 +20,8 @@ Config = dict[str, Any]
 class Difference(NamedTuple):
     """A difference between a spec and the reference model for one config.
 
-    ``kind`` is missing, extra, shape, kind, frozen, tie or embedding for a tensor; refused or accepted for a
-    config that only the spec or only the reference model refuses; unmentioned for a field that changes the
+    ``kind`` is missing, extra, shape, kind, frozen, tie or embedding for a tensor; rejected or accepted for a
+    config that only the spec or only the reference model rejects; unmentioned for a field that changes the
     layout but is not in the spec; default, alias or readonly for a config field; few if too few valid configs
     were found; spec for an invalid spec; crash for a bug of archspec. ``places`` are the lines of the spec,
     the most likely first.
@@ -40,7 +40,7 @@ def blamed_places(spec: Spec, tree: Node | None, kind: str, name: str, detail: A
     """Return the lines for a difference of a kind in a tensor, a field or a class, the most likely first.
 
     ``detail`` is the prefix that the other side lacks (extra), the other end (tie), or the classes whose
-    constructors refused (accepted).
+    constructors rejected (accepted).
     """
     if kind == "unmentioned":  # the field ought to be among the others
         own = [field.place for field in spec.fields.values() if field.place.source.name == spec.source.name]
@@ -83,7 +83,7 @@ def refusing_places(
 
 
 def _evaluated_places(spec: Spec, architecture: str, raw: Config, refused: list[Place]) -> list[Place]:
-    """Return the expressions under evaluation when a config was refused, and the lines that they read."""
+    """Return the expressions under evaluation when a config was rejected, and the lines that they read."""
     scope: Scope | None = None
     try:
         scope = Scope(spec, raw)

@@ -100,7 +100,7 @@ class Comparer:
             return [self.difference(raw, "accepted", "", str(theirs), "a count", places)], ""
         if ours.error is not None:
             places = refusing_places(self.spec, self.architecture, raw, ours.tree, ours.error)
-            return [self.difference(raw, "refused", "", "a model", str(ours.error), places)], ""
+            return [self.difference(raw, "rejected", "", "a model", str(ours.error), places)], ""
         return self._compare_tensors(raw, theirs, ours), ""
 
     def _compare_tensors(self, raw: Config, expected: list[Row], count: Count) -> list[Difference]:

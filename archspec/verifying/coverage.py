@@ -132,7 +132,7 @@ def _unavailable_reason(model_type: str, architecture: str) -> str:
     except Unavailable as error:
         return str(error)
     except Refused as error:
-        return f"its default config is refused: {error}"
+        return f"its default config is rejected: {error}"
     return ""
 
 
@@ -147,8 +147,8 @@ def write(head: dict[str, Any], pairs: list[Pair]) -> None:
 
 _PAGE = """# Coverage
 
-Every model class that transformers {transformers} exports, with each model type for which its auto classes
-list it. A class under *{no_auto}* has the model type of its config. *Exact*: the spec gives the same tensors
+Every model class that transformers {transformers} exports, in pairs with each model type that an auto class
+maps to it, or with its config's model type (*{no_auto}*). *Exact*: the spec gives the same tensors
 (names, shapes, tied weights, frozen flags) for the default config and {samples} random ones (seed {seed},
 torch {torch} on its meta device). Written by `{how}`.
 
@@ -170,8 +170,8 @@ def page(head: dict[str, Any], pairs: list[Pair]) -> str:
         text += _totals(f"`{auto}`", [pair for pair in pairs if auto in pair.auto])
     order = ["unavailable", "unsupported", "exact", "wrong"]  # one wrong pair makes a class wrong
     classes = {pair.architecture: pair for pair in sorted(pairs, key=lambda one: order.index(one.status))}
-    text += _totals("**all pairs, each once**", pairs)
-    text += _totals("**all classes, each once**", classes.values())
+    text += _totals("**all pairs of class and model type**", pairs)
+    text += _totals("**all classes**", classes.values())
     text += _TYPES.format(heads=_HEADS)
     for model_type in sorted({pair.model_type for pair in pairs}):
         own = [pair for pair in pairs if pair.model_type == model_type]

@@ -134,7 +134,7 @@ def _sub_config(ours: SubConfig, theirs: Any, path: str, places: list[Place]) ->
     if expected and ours.model_type != expected:
         yield _difference("default", f"{path}.model_type", str(expected), ours.model_type, places)
         return
-    try:  # it may be refused; its defaults are compared all the same
+    try:  # it may be rejected; its defaults are compared all the same
         scope = ours.open(ours.library.load(ours.model_type))
     except ArchspecError:  # not supported
         return

@@ -1,6 +1,6 @@
 """Validation of one architecture against the reference model: tensor by tensor, at many configs.
 
-In addition to the tensors, :func:`verify_spec` compares which configs are refused, gives other values to
+In addition to the tensors, :func:`verify_spec` compares which configs are rejected, gives other values to
 fields that the spec does not mention, and, with the first class of a model type, compares the spec's defaults
 and names with those of transformers' config class.
 """
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
     architecture: str
     model_type: str
     compared: int
-    refused: int
+    rejected: int
     differences: tuple[Difference, ...]
     refusals: tuple[tuple[str, int], ...] = ()
     unavailable: str = ""
@@ -73,7 +73,7 @@ class Verifier:
         self.is_first = architecture == next(iter(spec.architectures), None)
         self.valid: list[Config] = []
         self.differences: list[Difference] = []
-        self.refused = self.shrunk = 0
+        self.rejected = self.shrunk = 0
         self.refusals = Counter[str]()
         self.causes = Counter[str]()  # configs that the spec refuses, by the line that does
         self.screened = False
@@ -103,7 +103,7 @@ class Verifier:
             self.differences.append(self.comparer.difference({}, "few", "", expected, found, [place]))
         differences, refusals = tuple(self.differences), tuple(self.refusals.most_common())
         reason, names = "" if compared else unavailable, (self.architecture, self.spec.model_type)
-        return Outcome(*names, compared, self.refused, differences, refusals, reason)
+        return Outcome(*names, compared, self.rejected, differences, refusals, reason)
 
     def _attempt(self, step: Callable[..., None], *given: Any) -> str:
         """Take a step; return, and count, the reason if the reference model is unavailable."""
@@ -122,9 +122,9 @@ class Verifier:
             differences = self.comparer.shrink(raw, differences)
         self.differences += differences
         if cause:
-            self.refused += 1
+            self.rejected += 1
             self.refusals[cause] += 1
-        elif not any(one.kind in ("accepted", "refused", "crash") for one in differences):
+        elif not any(one.kind in ("accepted", "rejected", "crash") for one in differences):
             self.valid.append(raw)
 
     def draw(self) -> None:
@@ -217,7 +217,7 @@ class Verifier:
         for name in self.sampler.names:
             with suppress(Unavailable):
                 differences = self.comparer.compare({**start, name: None})[0]
-                if any(one.kind == "refused" for one in differences):  # maybe no layer of so few reads it
+                if any(one.kind == "rejected" for one in differences):  # maybe no layer of so few reads it
                     differences = self.comparer.compare({**default, name: None})[0]
                 self.differences += differences
 
@@ -227,7 +227,7 @@ class Verifier:
             for raw in misfit_configs(self.spec, small, self.reference.layer_lists()):
                 with suppress(Unavailable):
                     found = self.comparer.compare(raw)[0]
-                    self.differences += [one for one in found if one.kind != "refused"]
+                    self.differences += [one for one in found if one.kind != "rejected"]
 
     def _compare_aimed(self, default: Config) -> None:
         """Compare at configs for the branches and conditions of the spec that no random config reached."""

@@ -296,7 +296,7 @@ def test_iterations_are_counted_if_a_test_chooses_the_text_that_looks_up_a_size(
     layer = "modules:\n  Layer(kind):\n    w: \"Parameter({'x': a, 'y': b}[kind])\"\n"
     body = "    layers: \"Layer('x' if i < k else 'y') for i in range(n)\"\n"
     assert params(body, {}, layer).conditions == {
-        "2 values of i in range(n) with i < k": True,
+        "i < k for 2 values of i in range(n)": True,
         "n == 5": True,
     }
     spec = toy(f"{CONFIG}{layer}architectures:\n  ToyModel:\n{body}")

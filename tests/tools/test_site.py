@@ -44,7 +44,7 @@ def test_classes_link_to_the_page_in_the_browser() -> None:
 def test_a_page_gives_the_reason_for_a_missing_number() -> None:
     names = archspec.catalog("time_series_transformer").model_types["time_series_transformer"]
     text = page("time_series_transformer", names)
-    assert "The default config is refused: `context_length` is null." in text
+    assert "The default config is rejected: `context_length` is null." in text
     formula = archspec.formula(
         "TimeSeriesTransformerModel", set={"prediction_length": 24, "context_length": 48}
     )

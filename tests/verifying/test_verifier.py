@@ -50,7 +50,7 @@ SLIPS = {  # model type and slip
     "llama a tie": Slip("LlamaForCausalLM", TIED, "", "tie", "GenericForCausalLM(base):"),
     "whisper frozen": Slip("WhisperModel", ".requires_grad_(False)", "", "frozen", POSITIONS),
     "llama a condition": Slip("LlamaModel", f"  - {EVEN}\n", "", "accepted", "# Llama"),
-    "llama too strict": Slip("LlamaModel", EVEN, FOURTH, "refused", "- head_dim % 4"),
+    "llama too strict": Slip("LlamaModel", EVEN, FOURTH, "rejected", "- head_dim % 4"),
     "bloom a buffer": Slip("BloomModel", WORDS, WORDS.replace("Embedding", "Buffer"), "missing", "word_emb"),
 }
 

@@ -18,7 +18,7 @@ from archspec.render.formats import format_formula, glyphs
 from archspec.specs.library import TRANSFORMERS_VERSION, shipped_library
 
 ROOT = Path(__file__).parents[2]
-# Values of fields without which a default config is refused, by model type.
+# Values of fields without which a default config is rejected, by model type.
 FIELDS = json.loads((Path(__file__).parent / "fields.json").read_text(encoding="utf-8"))
 _SOURCES = f"https://github.com/huggingface/transformers/blob/v{TRANSFORMERS_VERSION}/src/"
 _LONGEST = 60_000  # characters of MathML
@@ -101,7 +101,7 @@ def _closed_form(model_type: str, architecture: str, parts: bool) -> list[str]:
         model = archspec.load({"model_type": model_type}, architecture)
         lines = [f"**{model.params:,}** parameters.", ""]
     except ArchspecError as error:
-        lines = [f"The default config is refused: {_escape(error.problems[0].message)}.", ""]
+        lines = [f"The default config is rejected: {_escape(error.problems[0].message)}.", ""]
         if not fields:
             return lines
         model = archspec.load({"model_type": model_type}, architecture, fields)

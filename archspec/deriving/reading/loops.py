@@ -299,7 +299,7 @@ class Loops(Recurrences):
             return list(zip(*lists, strict=False)) if value.kind == "zip" else list(enumerate(lists[0]))
         if seen is None:
             raise Unsupported(reason)
-        self.note(f"a loop was unrolled as at the default config ({reason})")
+        self.note(f"a loop was unrolled for the default config only ({reason})")
         if isinstance(value, Sym) and isinstance(value.value, range):
             return seen
         return [self.item(value, index) for index in range(len(seen))]

@@ -295,7 +295,7 @@ class Methods(Modules):
                 proto.attrs[name] = Sym(None, value) if isinstance(value, int | float | str) else value
         if tensors:
             template.notes.append(
-                f"{cls.__name__} was not read ({reason}); its sizes were seen at the default config only"
+                f"{cls.__name__} was not read ({reason}); its sizes are those of the default config"
             )
         return template
 

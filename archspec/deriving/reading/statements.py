@@ -150,7 +150,7 @@ class Statements(Functions):
             if not isinstance(truth, bool):
                 if seen is UNKNOWN:
                     raise Unsupported("a while loop on a condition of the config")
-                self.note(f"`while {ast.unparse(statement.test)[:90]}` was run as at the default config")
+                self.note(f"`while {ast.unparse(statement.test)[:90]}` was run for the default config only")
                 truth = bool(seen)
             if not truth:
                 return NORMAL
