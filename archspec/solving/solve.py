@@ -81,9 +81,9 @@ def solve(  # noqa: PLR0913 - the options of the verb
     """Return the configs that meet a budget, those closest to the proportions of `config` first.
 
     Without ``free``, width, depth and feed-forward width are searched, and the heads are derived. Configs
-    within ``tolerance`` percent of the budget (default: 1, or 0 with a ``ratio`` or one free field) come
-    first, ranked by how close their proportions are to those of ``config``. Others are ranked by size. The
-    search is exhaustive: see docs/how-to/find-a-config.md.
+    within ``tolerance`` percent of the budget (default: 1, or 0 with ``free`` and ``ratio``, or one free
+    field) come first, ranked by how close their proportions are to those of ``config``. Others are ranked
+    by size. The search is exhaustive: see docs/how-to/find-a-config.md.
 
     Errors: :class:`SweepError` if there is no solution; it names the constraint that prevents one.
 

@@ -155,7 +155,7 @@ class Assumptions:
             loop.decisive = set(filter(loop.decides, loop.tests))
             for text in sorted(loop.chose & loop.decisive):
                 count = len({place for place, test in loop.tests[text] if test.holds})
-                self.note(f"{count} values of {loop} with {Guard(text, True, loop)}")
+                self.note(f"{Guard(text, True, loop)} for {count} values of {loop}")
             for text in loop.tests:
                 outcomes, relations = loop.outcomes(text), loop.relations(text)
                 if not relations or len(outcomes) == 2 or not loop.depends(text):
