@@ -180,8 +180,8 @@ class Training(TrainingStep, OfModel, Report):
 
     ``parts`` has a row per part of the memory: ``name``, ``dtype``, ``elements``, ``bytes``, and
     ``sharded_across``, the data-parallel ranks that share it by ZeRO. Gradients have the weights' dtype, as
-    in torch. ``ranks`` has the degree of each kind of parallelism. ``batch`` is the micro-batch of a rank; of P
-    pipeline stages, the first stores the activations of P micro-batches, the last those of one.
+    in torch. ``ranks`` has the degree of each kind of parallelism. ``batch`` is the micro-batch of a rank; of
+    P pipeline stages, the first stores the activations of P micro-batches, the last those of one.
 
     >>> import archspec
     >>> step = archspec.load("GPT2LMHeadModel").training(batch=1, tokens=1024, checkpointing=True)

@@ -230,10 +230,10 @@ GUESSES = {
         [f"if {CODED} > 50:", "    self.a = nn.Linear(3, config.width)", "self.b = Block(config)"],
         f"`{CODED} > 50` is",
     ),
-    "a size": ([f"self.a = nn.Linear({CODED}, config.width)"], "was computed for the default config only"),
+    "a size": ([f"self.a = nn.Linear({CODED}, config.width)"], "holds for the default config only"),
     "a loop": (
         ["n = 0", f"while n < {CODED}:", "    n += 1", "self.b = nn.Linear(n, 3)"],
-        "at the default config",
+        "` was run for the default config only",
     ),
     "a part of a module": (
         ["self.a = nn.Linear(config.width, 3)", "self.a.weight.requires_grad = False"],

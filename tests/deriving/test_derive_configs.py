@@ -192,7 +192,7 @@ def test_other_values_that_cannot_be_built_here_are_left_out(module: Callable[..
 
 def test_a_number_that_came_out_of_a_tensor_is_a_comment(module: Callable[..., None]) -> None:
     module(own("self.a = nn.Linear(torch.arange(5).sum(), config.width)"))
-    assert "# 10 was computed for the default config only\n" in derived("own:Net", "--no-verify")["drafts"]["net"]
+    assert "# 10 holds for the default config only\n" in derived("own:Net", "--no-verify")["drafts"]["net"]
 
 
 HOLDING = """

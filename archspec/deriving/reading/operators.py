@@ -210,7 +210,7 @@ class Operators(State):
                 if value.value is UNKNOWN:
                     raise Untold("a condition on a value that is not known")
                 asked = f"`{ast.unparse(code)[:90]}`" if code is not None else "a condition"
-                self.note(f"{asked} is {bool(value.value)} for the default config; the other branch was not read")
+                self.note(f"{asked} is {bool(value.value)} by default; the other branch was not read")
                 return bool(value.value), bool(value.value)
             decided = self.facts.decide(value.node)
             if isinstance(decided, ast.Constant):

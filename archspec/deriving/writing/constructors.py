@@ -384,7 +384,7 @@ class Constructors:
                         ".".join((*self.current[-1].path, terms.value_of(part.args[0])))
                     )
                 if getattr(part, "seen", False) and isinstance(part, ast.expr):
-                    self.current[-1].notes.append(f"{terms.text(part)} was computed for the default config only")
+                    self.current[-1].notes.append(f"{terms.text(part)} holds for the default config only")
         return node
 
 
