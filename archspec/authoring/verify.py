@@ -35,8 +35,8 @@ class DifferenceFacts(Record):
     config: dict[str, Any] = fact("the config for which they differ")
     kind: str = fact(
         "for a tensor: missing, extra, shape, kind, frozen, tie, embedding; for a config: rejected, "
-        "accepted; for a field: unmentioned, default, alias, readonly; few: too few random configs are valid; "
-        "spec: the spec is invalid; crash: a bug in archspec, or a process that died"
+        "accepted; for a field: unmentioned, default, alias, readonly; few: too few random configs are "
+        "valid; spec: the spec is invalid; crash: a bug in archspec, or a process that died"
     )
     name: str = fact("the tensor or the field, or empty")
     expected: str = fact("the value in transformers, or in your code")

@@ -148,8 +148,8 @@ OPTIONS = (
            ("training",), default=1, metavar="RANKS", needs=("train",)),
     Option("columns", "str | Sequence[str] | None",
            f"comma-separated: model, architecture, model_type, dtype, {_QUANTITIES}, bytes, flops, "
-           "flops_per_token, cache_bytes, cache_bytes_per_token, config fields, or their symbols (d, L, h) or "
-           "names (width, layers)", ("table",), metavar="A,B,...",
+           "flops_per_token, cache_bytes, cache_bytes_per_token, config fields, or their symbols (d, L, h) "
+           "or names (width, layers)", ("table",), metavar="A,B,...",
            default_help="model,params,L,d,h,d_ff,V, and active_params if it differs from params"),
     Option("format", "str", "output format", ("table",), default="text",
            choices=("text", "latex", "markdown"), excludes=("json",), where=COMMAND),
