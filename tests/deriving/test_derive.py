@@ -233,7 +233,7 @@ GUESSES = {
     "a size": ([f"self.a = nn.Linear({CODED}, config.width)"], "holds for the default config only"),
     "a loop": (
         ["n = 0", f"while n < {CODED}:", "    n += 1", "self.b = nn.Linear(n, 3)"],
-        "` was run for the default config only",
+        f"`n < {CODED}` is True by default; the other branch was not read",
     ),
     "a part of a module": (
         ["self.a = nn.Linear(config.width, 3)", "self.a.weight.requires_grad = False"],

@@ -27,8 +27,9 @@ def test_parts_are_those_of_the_command_and_add_up(by: str, cli: Any) -> None:
 @BY
 def test_a_formula_of_0_has_one_part(by: str, cli: Any) -> None:
     command = f"formula LlamaForCausalLM --quantity buffers --by {by}"
-    for way in ("--format latex", "--standalone", "--env equation", "--table latex"):
+    for way in ("--format latex", "--standalone", "--env equation"):
         cli(f"{command} {way}")
+    cli(f"{command} --table latex", code=2 if by in ("repetition", "polynomial") else 0)
     assert "buffers of LlamaForCausalLM = 0" in cli(command).out
     assert "\\approx 0" in cli(f"{command} --leading --env align").out
 
