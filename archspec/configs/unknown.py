@@ -20,7 +20,7 @@ def foreign_file(raw: Mapping[str, Any]) -> tuple[str, str] | None:
     if "peft_type" in raw:
         base = raw.get("base_model_name_or_path") or "its base model"
         return "this is the config of an adapter, not of a model", f"pass the config of {base}"
-    if raw.keys() >= {"dim", "n_layers"}:
+    if raw.keys() >= {"dim", "n_layers", "norm_eps"}:  # DistilBERT has the first two
         return "this is a params.json, not a config.json of transformers", "pass the model's config.json"
     if "_class_name" in raw:
         return "this is the config of a model of diffusers", "pass the config of a model of transformers"

@@ -131,7 +131,7 @@ REFUSED: list[tuple[Raw, str | None, str, str]] = [
         "an adapter",
         "config of org/model",
     ),
-    ({"dim": 64, "hidden_dim": 256, "n_layers": 2}, None, "this is a params.json", "the model's config.json"),
+    ({"dim": 64, "n_layers": 2, "norm_eps": 1e-5}, None, "this is a params.json", "the model's config.json"),
     (
         {"_class_name": "UNet2DConditionModel"},
         "LlamaModel",
@@ -203,3 +203,8 @@ def test_a_part_of_a_default_config_is_counted() -> None:
     named = {"model_type": "clip", "architectures": ["CLIPTextModel"]}
     assert archspec.load(named).params == 63_165_952
     assert archspec.load("apertus1p5", "Apertus1p5TextForCausalLM").params == 8_091_086_912
+
+
+def test_a_config_of_distilbert_is_not_taken_for_a_params_json() -> None:
+    given = {"architectures": ["DistilBertModel"], "dim": 24, "hidden_dim": 8, "n_heads": 2, "n_layers": 2}
+    assert archspec.load(given).model_type == "distilbert"
