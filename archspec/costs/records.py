@@ -39,9 +39,6 @@ class Call(NamedTuple):
     past: int = 0
     encoder_tokens: int = 0
     new_encoder_tokens: int = 0
-    images: tuple[tuple[int, int], ...] = ()  # height and width
-    videos: tuple[tuple[int, int, int], ...] = ()  # frames, height and width
-    audios: tuple[int, ...] = ()  # frames of features, or samples
 
     @property
     def context(self) -> int:
