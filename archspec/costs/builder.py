@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from archspec.configs.scope import Scope
+from archspec.costs.media import OnItems
 from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction
 from archspec.costs.records import (
     ALLOCATIONS,
@@ -21,8 +22,8 @@ from archspec.costs.records import (
 )
 from archspec.language.domain import Exact
 from archspec.language.expression import Expression, Locals
-from archspec.specs.records import Body, Module, Runs
-from archspec.tree.builder import Builder, cache_builder
+from archspec.specs.records import MEDIA_TOKENS, MODALITIES, Body, Module, Runs
+from archspec.tree.builder import cache_builder
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.typing_light import Any
@@ -32,7 +33,7 @@ _ITSELF = (None, None)  # a read of a layer's index itself
 _Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, with their items there
 
 
-class Costed(Builder):
+class Costed(OnItems):
     """A builder at the axes of a forward pass, with `runs:`, `ops:`, `cache:` and `saves:` of the specs.
 
     The axes are None inside a module that does not run.
@@ -53,12 +54,19 @@ class Costed(Builder):
         self.layer_idx: Any = None  # of the layer that is being built, if its costs may depend on it
         self.layers: dict[Any, list[tuple[Node, _Reads]]] = {}  # the layers that were built of a module
         self.layer_reads: _Reads = []  # of the module that is being built
+        self.repeats = True  # a loop with equal turns is evaluated once
+        self.start()
 
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
         frame = super().frame_of(module, scope, local)
-        frame.axes, frame.layer_idx = self.axes, self.layer_idx
+        frame.module, frame.axes, frame.layer_idx = module, self.axes, self.layer_idx
         frame.runs, frame.saves = module.runs, module.saves if is_training(self.axes) else {}
         return frame
+
+    def _build_once(self, module: Module, frame: Frame, node: ast.AST) -> Node:
+        if module.sizes is not None and self.on_items:
+            self.fit_size(module, frame)
+        return super()._build_once(module, frame, node)
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
         key = super().memo_key(module, scope, arguments)
@@ -68,6 +76,15 @@ class Costed(Builder):
         return (key, tuple(map(known_by, self.axes.values()))), known_by(self.layer_idx)
 
     def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
+        """Build one module, and run what follows it on the size of its output."""
+        if (modality := self.whole_modality(module)) is not None:
+            return self.run_whole(modality, lambda: self.instantiate(module, scope, arguments, node))
+        built = self._instantiate_layer(module, scope, arguments, node)
+        if self.on_items:
+            self.pass_on(built.passed_on)
+        return built
+
+    def _instantiate_layer(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
         """Build one module; layers that read the same items at their indices share one node."""
         key = self.memo_key(module, scope, arguments) if self.layer_idx is not None else None
         if key is None:
@@ -94,15 +111,24 @@ class Costed(Builder):
     def name(self, name: str, node: ast.Name) -> Any:
         """Look up a name; local names and fields hide an axis of the same name."""
         frame = self.frames[-1]
+        if name in frame.where and name not in frame.local and frame.now is not None:
+            now, frame.now = frame.now, None
+            try:
+                return super().name(name, node)
+            finally:
+                frame.now = now
         hidden = name in frame.local or name in frame.where or frame.scope.has(name)
-        if frame.axes is None or hidden:
+        axes = frame.now or frame.axes
+        if axes is None or hidden:
             return super().name(name, node)
+        if name in MEDIA_TOKENS:
+            return self.media_tokens(name, frame)
         if name == "layer_idx" and frame.layer_idx is not None:
             self.layer_reads.append(_ITSELF)
             return frame.layer_idx
         if name in _ENCODER_AXES:
             self.attends = self.reads_encoder = True
-        return frame.axes[name] if name in frame.axes else super().name(name, node)
+        return self.known(axes[name], axes) if name in axes else super().name(name, node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         found = self.scope.spec.library.contractions().get(name)
@@ -114,14 +140,18 @@ class Costed(Builder):
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
         """Evaluate a loop; `layer_idx` is the counter of the innermost loop of modules."""
-        outer = self.layer_idx
+        outer, axes, work = self.layer_idx, self.axes, self.work
         try:
-            return super().visit_ListComp(node, local)
+            found = super().visit_ListComp(node, local)
+            if self.on_items and self.repeats and super().has_equal_turns(node) and self.has_moved(axes):
+                self.axes, self.work, self.repeats = axes, work, False  # each turn has another size
+                found = super().visit_ListComp(node, local)
+            return found
         finally:
-            self.layer_idx = outer
+            self.layer_idx, self.repeats = outer, True
 
     def has_equal_turns(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
-        return super().has_equal_turns(node) and not self._reads_layer_idx()
+        return super().has_equal_turns(node) and self.repeats and not self._reads_layer_idx()
 
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
         super().bind(target, item, local)
@@ -138,7 +168,8 @@ class Costed(Builder):
         built = super().leaf(name, arguments, keywords, node)
         if self.axes is None:
             return built
-        built.costs = weight_costs(name, built.tensors, self.axes)
+        on_grid = self.grid_leaf(name, arguments, keywords) if self.on_items else None
+        built.costs = weight_costs(name, built.tensors, self.axes if on_grid is None else on_grid, on_grid)
         if name in OUTPUT_SIZES:
             width = built.tensors[0].shape[OUTPUT_SIZES[name]]
             self.outputs[id(built)] = built, self.axes["batch"] * self.axes["tokens"] * width
@@ -147,10 +178,26 @@ class Costed(Builder):
         return built
 
     def child(self, name: str, inner: Body) -> Node | None:
+        """Build an attribute on the items or on the text, as its module's `inputs:` say."""
+        frame = self.frames[-1]
+        if frame.axes is None or frame.module is None:
+            return self._child_here(name, inner)
+        if self.on_items and name in frame.module.branches:
+            axes, self.axes = self.axes, frame.axes
+            built = self._child_here(name, inner)
+            self.axes = axes
+            return built
+        inputs = {} if self.on_items or not isinstance(frame.module.inputs, dict) else frame.module.inputs
+        modality = next((one for one in MODALITIES if name in inputs.get(one, ())), None)
+        if modality is None:
+            return self._child_here(name, inner)
+        return self.run_section(frame, modality, lambda: self._child_here(name, inner))
+
+    def _child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""
         frame = self.frames[-1]
         runs = frame.runs.get(name) if frame.axes is not None else None
-        child = super().child(name, inner) if runs is None else self._run(inner, name, runs)
+        child = self.part(inner) if runs is None else self._run(inner, name, runs)
         stated = frame.saves.get(name)
         if stated is None or child is None:
             return child
@@ -165,16 +212,18 @@ class Costed(Builder):
         given = runs if isinstance(runs, dict) else {"tokens": runs}
         if isinstance(runs, dict) and "tokens" in runs:
             self.encodes |= runs["tokens"].text == "new_encoder_tokens"
-        values = {axis: self.evaluate(value, frame.local) for axis, value in given.items()}
+        values = {axis: self.evaluate_now(value) for axis, value in given.items()}
         positions, chosen = values.get("tokens"), values.pop("routed", None)
         idle = (self.keeps_empty or type(positions) is int) and positions == 0  # saves nothing, either
-        outer, self.axes = self.axes, None if idle else inner_axes(frame.axes or {}, values)
-        child = super().child(name, inner)
+        outer, self.axes = self.axes, None if idle else inner_axes(self.axes or {}, values)
+        child = self.part(inner)
         if child is None:
             self.attends = attends
         elif self.axes is not None and child.cls in ("Parameter", "Buffer"):
             child.costs = weight_costs("Linear", child.tensors, self.axes)
-        self.axes = outer
+        inside, self.axes = self.axes, outer
+        if self.on_items and inside is not None and isinstance(runs, dict):
+            self.pass_on(inside)
         if chosen is not None and child is not None and (routed := child.routed) is not None:
             child = child.copy()
             child.computed = routed._replace(chosen=chosen)
@@ -190,6 +239,11 @@ class Costed(Builder):
         """Add the costs of a module's own code."""
         if self.axes is None:
             return
+        self._complete(built, module)
+        self.leave(module, self.frames[-1])
+        built.passed_on = self.axes
+
+    def _complete(self, built: Node, module: Module) -> None:
         frame, attributes = self.frames[-1], module.body if isinstance(module.body, dict) else {}
         own = [
             self.evaluate_saved(name, stated)

@@ -11,13 +11,14 @@ from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
+from archspec.costs.items import check_items, check_placed, placed_tokens, with_items
 from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import element_bytes
 from archspec.language.values import value_of
 from archspec.tables.axes import AXES
 from archspec.tree.node import Node
-from archspec.typing_light import NamedTuple
+from archspec.typing_light import Any, NamedTuple
 
 HELD = {  # further numbers, and the reference of their validation
     "masked": ("masked FLOPs", "transformers' masks"),
@@ -65,20 +66,28 @@ class Forward:
         self,
         scope: Scope,
         architecture: str,
-        *lengths: int | None,
+        *lengths: Any,
         held: Collection[str] = tuple(HELD),
-        **named: int | None,
+        text_tokens: int | None = None,
+        **named: Any,
     ) -> None:
         self.scope, self.architecture, self.held = scope, architecture, held
         given = {name: axis.default for name, axis in AXES.items()}
-        given |= dict(zip(AXES, lengths, strict=False)) | named
-        for name, value in given.items():
-            check_length(name, value)
+        given |= dict(zip(Call._fields, lengths, strict=False)) | named
+        for name in AXES:
+            check_length(name, given[name])
+        if given["tokens"] is None:
+            given["tokens"] = 1 if text_tokens is None else text_tokens
         call = Call(**{name: value for name, value in given.items() if value is not None})
         if given["new_encoder_tokens"] is None:
             call = call._replace(new_encoder_tokens=call.default_new_encoder_tokens)
-        self.call = call
-        self.built = build_costs(scope, architecture, axes_of(call))
+        self.call = with_items(call, scope, architecture)
+        self.built = build_costs(scope, architecture, axes_of(self.call))
+        check_items(self.built, self.call)
+        if text_tokens is not None and (more := placed_tokens(self.built, self.call)):
+            self.call = self.call._replace(tokens=text_tokens + more)
+            self.built = build_costs(scope, architecture, axes_of(self.call))
+        check_placed(self.built, self.call)
         self.tree = self.built.root
         check_encoder(self.built, architecture, given["encoder_tokens"])
         self._check_call()

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
+from archspec.specs.records import GRID, MODALITIES
 from archspec.specs.torch_layers import Leaf
+from archspec.tables.axes import AXES as CALL_AXES
 from archspec.tables.quantities import COSTS, Term
 from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import join_path
@@ -17,6 +19,9 @@ EXACT, STATIC, PAGES = ALLOCATIONS = ("exact", "static", "pages")  # of a KV cac
 ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of the dtypes in which activations were validated
 KERNELS = ("flash", "eager")  # of attention in training
 PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
+_TRANSPOSED = ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
+_RECURRENT = ("LSTM", "GRU")
+FLOWING = ("batch", "tokens", "context", *GRID)  # axes that a module passes on to the next one
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
 _CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer saves
 _STATISTIC = 4  # bytes: norms compute in float32
@@ -39,6 +44,10 @@ class Call(NamedTuple):
     past: int = 0
     encoder_tokens: int = 0
     new_encoder_tokens: int = 0
+    # the items of the whole call: sizes of the tensors that the model receives
+    images: tuple[tuple[int, int], ...] = ()  # height and width
+    videos: tuple[tuple[int, int, int], ...] = ()  # frames, height and width
+    audios: tuple[int, ...] = ()  # feature frames, or samples of a waveform
 
     @property
     def context(self) -> int:
@@ -47,7 +56,18 @@ class Call(NamedTuple):
 
     def lengths(self) -> dict[str, int]:
         """Return the lengths by the names of their axes."""
-        return self._asdict()
+        return {name: getattr(self, name) for name in CALL_AXES}
+
+    @property
+    def media(self) -> Media:
+        """The items of each modality, grouped by size in the order of their first one."""
+        groups = {name: Counter(getattr(self, name)) for name in MODALITIES}
+        return Media(
+            **{
+                name: tuple((count, size if type(size) is tuple else (size,)) for size, count in found.items())
+                for name, found in groups.items()
+            }
+        )
 
     @property
     def default_new_encoder_tokens(self) -> int:
@@ -60,6 +80,22 @@ class Call(NamedTuple):
         if "new_encoder_tokens" in lengths or self.new_encoder_tokens != self.default_new_encoder_tokens:
             return found
         return found._replace(new_encoder_tokens=found.default_new_encoder_tokens)
+
+
+class Media(NamedTuple):
+    """For each modality, its groups of items of one size: their number and their size.
+
+    A size of None is the only one that the class takes.
+    """
+
+    images: tuple[Any, ...] = ()
+    videos: tuple[Any, ...] = ()
+    audios: tuple[Any, ...] = ()
+
+    @property
+    def cache_key(self) -> Any:
+        """What the cache of modules knows it by."""
+        return tuple(self)
 
 
 class Step(NamedTuple):
@@ -135,7 +171,8 @@ class Saved(NamedTuple):
 def axes_of(call: Call, allocation: str = EXACT) -> Axes:
     """Return the axes of a forward pass whose KV cache has an allocation."""
     once = {"times": 1, "trained": 1, "backward": 2}
-    return {**call._asdict(), "context": call.context, **once, "allocation": allocation}
+    lengths = {**call.lengths(), "context": call.context}
+    return {**lengths, **once, "allocation": allocation, "media": call.media, "modality": None}
 
 
 def training_axes(step: Step) -> Axes:
@@ -152,6 +189,8 @@ def is_training(axes: Axes | None) -> bool:
 def inner_axes(axes: Axes, given: Axes) -> Axes:
     """Return the axes inside a module whose `runs:` replace some of them."""
     found = {**axes, **given}
+    if given.keys() == {"tokens"}:
+        found |= dict.fromkeys((name for name in GRID if name in axes))  # convolutions run on these tokens
     if "context" not in given:
         found["context"] = found["past"] + found["tokens"]
     times = given.get("times", 1)
@@ -160,13 +199,30 @@ def inner_axes(axes: Axes, given: Axes) -> Axes:
     return found
 
 
-def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
+def weight_costs(layer: str, tensors: list[Leaf], axes: Axes, on_grid: Axes | None = None) -> list[Cost]:
     """Return the products of a layer: 2 FLOPs for each element of its weight and each token."""
-    if layer not in PRODUCTS:
+    if layer == "MultiheadAttention":
+        return _attention_costs(tensors, axes)
+    weights = tensors[:1] if layer in PRODUCTS or (on_grid and layer in _TRANSPOSED) else []
+    if layer in _RECURRENT:
+        weights = [one for one in tensors if one.name.startswith("weight")]
+    if not weights:
         return []
-    once = prod(tensors[0].shape, start=2 * axes["batch"] * axes["tokens"])
+    elements = sum(prod(one.shape) for one in weights)
+    once = 2 * axes["batch"] * axes["tokens"] * elements
     flops = once * axes["times"]
     return [Cost(layer, flops, flops, once * axes["trained"] * axes["backward"])]
+
+
+def _attention_costs(tensors: list[Leaf], axes: Axes) -> list[Cost]:
+    """Return the projections and products of torch's attention of `tokens` queries to `context` keys."""
+    batch, queries, keys = axes["batch"], axes["tokens"], axes["context"]
+    weights = [one for one in tensors if one.name.endswith("weight")]
+    width = weights[-1].shape[0]  # of the output projection
+    projected = sum(prod(one.shape) for one in weights[:-1]) - width * width
+    once = 2 * batch * (2 * queries * width * width + keys * projected + 2 * queries * keys * width)
+    flops = once * axes["times"]
+    return [Cost("MultiheadAttention", flops, flops, once * axes["trained"] * axes["backward"])]
 
 
 def layer_saves(layer: str, tensors: list[Leaf], axes: Axes) -> list[Saved]:

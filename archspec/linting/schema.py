@@ -9,13 +9,23 @@ import inspect
 import json
 from typing import Any
 
-from archspec.specs.records import FLOAT32, KEYS, MAX_LENGTH, MODULE_KEYS, TYPES, Key
+from archspec.specs.records import (
+    FLOAT32,
+    GRID,
+    KEYS,
+    MAX_LENGTH,
+    MODALITIES,
+    MODULE_KEYS,
+    TYPES,
+    Key,
+)
 from archspec.specs.torch_layers import LEAVES
 
 Schema = dict[str, Any]
 _SCALARS = ["string", "number", "boolean"]
 _CLASS = r"^[A-Za-z_][A-Za-z0-9_]*(\(.*\))?$"
 _NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+_MODALITY = f"^({'|'.join(MODALITIES)})$"
 _MODEL_TYPE = r"^[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*$"
 
 
@@ -56,6 +66,10 @@ _FORMS: dict[str, Schema] = {
     "max_length": _mapping_schema(_EXPRESSION, f"^({'|'.join(MAX_LENGTH)})$"),
     "float32": _mapping_schema(_one_or_more(_TEXT), f"^({'|'.join(FLOAT32)})$"),
     "data": {"type": "object"},
+    "modality": {"enum": [*MODALITIES]},
+    "inputs": _any_of({"enum": [*MODALITIES, "text"]}, _mapping_schema(_one_or_more(_TEXT), _MODALITY)),
+    "by_modality": _mapping_schema(_EXPRESSION, _MODALITY),
+    "by_axis": _mapping_schema(_EXPRESSION, f"^({'|'.join(('batch', 'tokens', *GRID))})$"),
     "runs": _mapping_schema(_any_of(_EXPRESSION, _BY_NAME)),
     "cache": _any_of(_mapping_schema(_TEXT), {"enum": ["none", "returned"]}),
 }

@@ -42,7 +42,7 @@ def inherit(parent: Spec, spec: Spec) -> Spec:
     architectures = tuple(spec.renames.get(name, name) for name in parent.architectures)
     if parent.model_type == spec.model_type:  # another directory's spec of the same models
         spec = spec._replace(**{key: getattr(parent, key) for key in OWN_KEYS})
-    kept = {key: getattr(parent, key) for key in ("require", "flat", "notes")}
+    kept = {key: getattr(parent, key) for key in ("require", "flat", "notes", "inputs")}
     return spec._replace(architectures=architectures, **kept)
 
 
@@ -87,6 +87,12 @@ def merge_base(module: Module, own: Modules, inherited: Spec, trail: tuple[str, 
         cache=module.cache if has_cache else base.cache,
         returned=module.returned or (base.returned and not has_cache),
         saves={**base.saves, **module.saves},
+        inputs=module.inputs or base.inputs,
+        sizes=module.sizes or base.sizes,
+        any_size=module.any_size if module.sizes else base.any_size,
+        branches=module.branches or tuple(name for name in base.branches if _is_built(body.get(name))),
+        after=module.after or base.after,
+        placeholders=module.placeholders or base.placeholders,
         extends=None,
     )
     needed = _used_names(merged) | module.where.keys()  # names that only a replaced attribute used go

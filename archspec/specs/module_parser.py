@@ -9,10 +9,11 @@ from archspec.errors import Place, Problem, Source, SpecError
 from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
-from archspec.specs.records import KEYS, RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
+from archspec.specs.records import GRID, KEYS, MODALITIES, RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
 from archspec.typing_light import Any
 
 _TIE = re.compile(r"((?:\{[^{}]*\}|[^\s{])*)\s*(.*)", re.DOTALL)
+_ANY_SIZE = ", or any"  # ends `sizes:` if the module also takes other sizes
 _SIGNATURE = "write Name or Name(parameter, other=default)"
 Parameters = dict[str, Expression | None]
 
@@ -132,12 +133,34 @@ class ModuleParser(PartReader):
             require=self.expressions(node, "require", path),
             ties=(*self._ties(node, "tied", name), *self._ties(node, "alias", name)),
             **self.single_expressions(node, ("extends", "output_embeddings"), path),
+            sizes=self._sizes(node, path),
+            any_size=self.text(node, "sizes").endswith(_ANY_SIZE),
+            inputs=self._inputs(node),
+            branches=self.texts(node, "branches"),
+            after=self.named_expressions(node, "after", path, ("batch", "tokens", *GRID)),
+            placeholders=self.named_expressions(node, "placeholders", path, (*MODALITIES,)),
             runs=self._runs(self.mapping(node, "runs"), f"{name}.runs."),
             ops=self.expressions(node, "ops", path),
             cache=None if word == "none" else {} if word else self.shapes(node, "cache", path),
             saves=self.named_expressions(node, "saves", path),
             returned=word == "returned",
         )
+
+    def _sizes(self, node: Mapping, path: str) -> Expression | None:
+        """Return the line `sizes: height, width` as a list."""
+        given = node.items.get("sizes")
+        if given is None:
+            return None
+        text = self.scalar(given).removesuffix(_ANY_SIZE)
+        return self.compose(f"[{text}]", given.place, f"{path}sizes")
+
+    def _inputs(self, node: Mapping) -> dict[str, tuple[str, ...]] | str | None:
+        """Return the attributes that run on each modality, or the modality that all of them run on."""
+        given = node.items.get("inputs")
+        if not isinstance(given, Mapping):
+            return self.text(node, "inputs") or None
+        found = self.mapping(node, "inputs", (*MODALITIES,))
+        return {name: self.texts(found, name) for name in found.items}
 
     def _runs(self, mapping: Mapping, path: str) -> dict[str, Runs]:
         """Return the number of tokens of each attribute, or the axes inside it."""

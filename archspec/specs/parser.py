@@ -225,7 +225,7 @@ def _texts(parser: _SpecParser, key: str, names: tuple[str, ...] = ()) -> dict[s
 
 
 _READERS: dict[str, Callable[[_SpecParser, str], Any]] = {  # of the keys that nothing else reads
-    **dict.fromkeys(("flat", "refuse", "extends"), lambda own, key: own.text(own.root, key)),
+    **dict.fromkeys(("flat", "refuse", "extends", "inputs"), lambda own, key: own.text(own.root, key)),
     **dict.fromkeys(("uses", "equal_lengths"), lambda own, key: own.texts(own.root, key)),
     "require": lambda own, key: own.expressions(own.root, key),
     "notes": _SpecParser.notes,

@@ -36,6 +36,7 @@ KEYS = {
     "require": Key("expressions", "conditions that transformers enforces"),
     "modules": Key("modules", "module classes: attribute name -> constructor expression"),
     "architectures": Key("modules", "the classes that a config can name, the base model first"),
+    "inputs": Key("modality", "images, videos or audios, if that is all that the classes take; text otherwise"),
     "drop": Key("texts", "names that only the parent has; `require` for its conditions"),
     "refuse": Key("text", "the reason why this model type cannot be counted from a config alone"),
     "notes": Key("texts_by_name", "condition -> note for the user"),
@@ -63,9 +64,21 @@ MODULE_KEYS = {
     "ops": Key("expressions", "contractions: products other than those of the layers"),
     "cache": Key("cache", "name: shape of a tensor in the cache"),
     "saves": Key("by_name", "attribute, or tensor: bytes that autograd saves for it"),
+    "inputs": Key("inputs", "modality: the attributes that run on its items; or one modality for all of them"),
+    "sizes": Key("text", "the only size of an image, a video or an audio that the module takes, as a list"),
+    "branches": Key("texts", "attributes that run on the module's input, and whose output size is not passed on"),
+    "after": Key("by_axis", "axis: its value after the module"),
+    "placeholders": Key("by_modality", "modality: the tokens of the text that an item takes the place of"),
 }
 RESERVED = tuple(MODULE_KEYS)  # what is not an attribute of a module
-AXES = (*CALL_AXES, "context")  # names of lengths in `runs:`, `ops:` and `cache:`
+MODALITIES = {  # what a class takes besides text, with the axes of one item
+    "images": ("height", "width"),
+    "videos": ("frames", "height", "width"),
+    "audios": ("length",),
+}
+GRID = ("frames", "height", "width", "length")  # the axes of the positions inside an item
+MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # those of all items, a sequence
+AXES = (*CALL_AXES, "context", *GRID, *MEDIA_TOKENS)  # names of lengths in `runs:`, `ops:` and `cache:`
 RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)
@@ -148,6 +161,12 @@ class Module(NamedTuple):
     cache: Mapping[str, Expression] | None = _NOTHING  # None if no module inside has one
     saves: Mapping[str, Expression] = _NOTHING
     returned: bool = False  # the class returns a cache that it does not take
+    inputs: Mapping[str, tuple[str, ...]] | str | None = None  # attributes by modality, or one modality for all
+    sizes: Expression | None = None
+    any_size: bool = False  # `sizes` are only those of a call without sizes
+    branches: tuple[str, ...] = ()
+    after: Mapping[str, Expression] = _NOTHING
+    placeholders: Mapping[str, Expression] = _NOTHING
     extends: Expression | None = None  # a call that is not merged in yet
 
 
@@ -166,10 +185,12 @@ def runs_of(runs: Runs) -> list[Expression]:
 
 
 def cost_expressions(module: Module) -> Iterator[Expression]:
-    """Yield the expressions of a module's `runs:`, `ops:`, `cache:` and `saves:`."""
+    """Yield the expressions of a module that only its costs need."""
     for runs in module.runs.values():
         yield from runs_of(runs)
     yield from (*module.ops, *(module.cache or {}).values(), *module.saves.values())
+    yield from (*module.after.values(), *module.placeholders.values())
+    yield from (module.sizes,) if module.sizes is not None else ()
 
 
 def output_paths(module: Module) -> tuple[list[str], list[Expression]]:
@@ -235,6 +256,7 @@ class Spec(NamedTuple):
     require: tuple[Expression, ...] = ()
     architectures: tuple[str, ...] = ()
     refuse: str = ""
+    inputs: str = ""  # the modality of classes that take nothing else
     notes: tuple[tuple[Expression, str], ...] = ()
     header: str = ""
     extends: str = ""

@@ -11,7 +11,7 @@ from archspec.errors import ConfigError, did_you_mean
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import Expression, Locals, names
 from archspec.language.values import describe, value_of
-from archspec.specs.records import Runs
+from archspec.specs.records import Module, Runs
 from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, decidable, weight_norm
 from archspec.tree.node import Node, OutputEmbeddings, Routed
 from archspec.typing_light import Any
@@ -26,7 +26,10 @@ class Frame:
     def __init__(self, scope: Scope, local: Locals, where: dict[str, Expression]) -> None:
         self.scope, self.local, self.where = scope, local, where
         self.pending: set[str] = set()
-        self.axes: dict[str, Any] | None = None  # of a forward pass, for costs
+        self.module: Module | None = None
+        self.axes: dict[str, Any] | None = None  # of a forward pass, for costs; those at the module's start
+        self.now: dict[str, Any] | None = None  # in an expression about what runs next: its axes
+        self.sections: dict[str, list[Any]] = {}  # by modality: the groups of items that attributes run on
         self.layer_idx: Any = None
         self.runs: Mapping[str, Runs] = {}
         self.saves: Mapping[str, Expression] = {}

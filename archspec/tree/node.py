@@ -46,6 +46,7 @@ class Node:
         self.computed: Routed | None = None  # if the code computes other experts than the router chooses
         self.cache: list[Any] | None = []  # None: no tensor inside is part of the KV cache
         self.saves: list[Any] = []
+        self.passed_on: Any = None  # the axes after it, on the items of a call
 
     def copy(self) -> Node:
         other = Node.__new__(Node)
