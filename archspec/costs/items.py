@@ -69,7 +69,9 @@ def check_placed(built: CostBuilder, call: Call) -> None:
     least = placed_tokens(built, call)
     if call.tokens < least:
         message = f"{option('tokens', call.tokens)}: the images, videos and audios alone are {least:,} tokens"
-        raise ArchspecError(message, help=f"pass {option('tokens')} of at least {least:,}, or {option('text')}")
+        raise ArchspecError(
+            message, help=f"pass {option('tokens')} of at least {least:,}, or {option('text')}"
+        )
 
 
 def takes(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] | None]:

@@ -108,7 +108,10 @@ class OnItems(Builder):
             built.append(run())
             group.now = self.axes
             if modality in self.taken:
-                group.start = {**group.start, **dict(zip(MODALITIES[modality], self.taken[modality], strict=True))}
+                group.start = {
+                    **group.start,
+                    **dict(zip(MODALITIES[modality], self.taken[modality], strict=True)),
+                }
         if not built:
             self.axes = None
             built.append(run())
@@ -265,5 +268,3 @@ def idle(node: Node) -> Node:
     other.costs, other.saves = [], []
     other.children = {name: idle(child) for name, child in node.children.items()}
     return other
-
-

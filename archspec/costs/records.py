@@ -64,7 +64,9 @@ class Call(NamedTuple):
         groups = {name: Counter(getattr(self, name)) for name in MODALITIES}
         return Media(
             **{
-                name: tuple((count, size if type(size) is tuple else (size,)) for size, count in found.items())
+                name: tuple(
+                    (count, size if type(size) is tuple else (size,)) for size, count in found.items()
+                )
                 for name, found in groups.items()
             }
         )

@@ -97,7 +97,7 @@ def measure(model: Any, call: Call) -> Measured:
     from torch.utils.flop_counter import FlopCounterMode
 
     if has_media(call):
-        output, counter, _ = media_output(model, call, partial(FlopCounterMode, display=False))
+        output, counter = media_output(model, call, partial(FlopCounterMode, display=False))
     else:
         counter = FlopCounterMode(display=False)
         output = output_of(model, call, counter)

@@ -23,6 +23,7 @@ from archspec.reference.contents import (
     tensors,
 )
 from archspec.reference.costs import inputs, output_of, past_of, restore_attention, without_past
+from archspec.reference.media.running import NO_CACHE
 from archspec.reference.meta import follow_modules, on_meta, operations, replace_function
 from archspec.reference.saved import storage_key
 from archspec.reference.verdicts import Unavailable, measuring_errors

@@ -1,6 +1,6 @@
 """A model without weights on inputs with values: its floats are on meta, the inputs and integers on the CPU.
 
-Grids, lengths, masks and token ids then decide as for real, at any size of model, while nothing is multiplied.
+Grids, lengths, masks and token ids then decide as for real, at any size of model, and nothing is multiplied.
 What needs the value of a float that depends on a weight raises an exception.
 """
 

@@ -48,27 +48,38 @@ def _rows(get: Any, given: Inputs) -> list[int]:
     return [one.reshape(-1, one.shape[-1]).shape[0] for one in pooled]
 
 
+def tokens_of_media(to: Receiver) -> int:
+    """Return the least tokens of a sequence: those of its media, and a word before each."""
+    counts = placeholders(to, {kind: make(to) for kind, make in MAKERS.items()})
+    return max(len(row) for row, _ in _sequences(to, counts))
+
+
+def _sequences(to: Receiver, counts: dict[str, list[int]]) -> list[tuple[list[int], list[int]]]:
+    """Return the ids and types of the tokens of media, by sequence."""
+    word = _word(to)
+    rows = [(list[int](), list[int]()) for _ in range(to.call.batch)]
+    for kind, each in counts.items():
+        for place, count in enumerate(each):
+            row, types = rows[place * len(rows) // len(each)]
+            row += [word] + [_token(to, kind) or 0] * count
+            types += [0] + [_CODES[kind]] * count
+    return rows
+
+
 def prompt(to: Receiver, counts: dict[str, list[int]]) -> Inputs:
     """Return token ids of a length, with the placeholders of a sequence before its text.
 
     Errors: ValueError if the placeholders are more than the tokens.
     """
-    batch, tokens = to.call.batch, to.call.tokens
-    word = _word(to)
-    rows, types = [list[int]() for _ in range(batch)], [list[int]() for _ in range(batch)]
-    for kind, each in counts.items():
-        for place, count in enumerate(each):
-            row = place * batch // len(each)
-            rows[row] += [word] + [_token(to, kind) or 0] * count
-            types[row] += [0] + [_CODES[kind]] * count
-    if max(len(row) for row in rows) > tokens:
+    rows, tokens, word = _sequences(to, counts), to.call.tokens, _word(to)
+    if max(len(row) for row, _ in rows) > tokens:
         raise ValueError(f"the placeholders are more than {tokens} tokens")
-    for row, own in zip(rows, types, strict=True):
-        own += [0] * (tokens - len(row))
+    for row, types in rows:
+        types += [0] * (tokens - len(row))
         row += [word] * (tokens - len(row))
-    found = {"input_ids": whole(rows)}
+    found = {"input_ids": whole([row for row, _ in rows])}
     if "mm_token_type_ids" in to.names:
-        found["mm_token_type_ids"] = whole(types)
+        found["mm_token_type_ids"] = whole([types for _, types in rows])
     return found
 
 
@@ -86,6 +97,8 @@ def inputs(to: Receiver) -> Inputs:
     if to.decodes:
         import torch
 
+        if "input_ids" not in to.names and any(len(items) not in (0, to.call.batch) for items in to.items):
+            raise ValueError("an encoder-decoder takes one item for each sequence")
         found["decoder_input_ids"] = torch.full((to.call.batch, to.call.tokens), _word(to))
     elif "input_ids" in to.names:
         found |= prompt(to, placeholders(to, given))

@@ -29,6 +29,11 @@ class Receiver:
         self.model, self.call, self.config = model, call, model.config
         self.names = parameters_of(model)
 
+    @property
+    def items(self) -> tuple[tuple[Any, ...], ...]:
+        """Return the sizes of the images, videos and audios."""
+        return self.call.images, self.call.videos, self.call.audios
+
     def find(self, *names: str, among: Any = None, default: Any = None) -> Any:
         """Return the first of some fields that a config or one within it has."""
         inner = list(configs_in(self.config if among is None else among))
@@ -56,7 +61,9 @@ class Receiver:
     @cached_property
     def merge(self) -> int:
         """Patches that become one token, along the height."""
-        found = self.find("spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio", default=1)
+        found = self.find(
+            "spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio", default=1
+        )
         return found if isinstance(found, int) else 1
 
     @cached_property
@@ -74,6 +81,49 @@ class Receiver:
         if isinstance(found, int):
             found = found, found
         return tuple(found) if isinstance(found, list | tuple) and len(found) == 2 else None  # type: ignore[return-value]
+
+    @property
+    def frames(self) -> int | None:
+        """Return the frames of a video in the config."""
+        found = self.find("num_frames", "frames_per_clip", among=self.tower("vision"))
+        return found if isinstance(found, int) else None
+
+    @property
+    def length(self) -> int | None:
+        """Return the length of an audio in the config."""
+        if self.config.model_type == "audio-spectrogram-transformer":
+            return int(self.config.max_length)
+        positions = self.find("max_source_positions", among=self.tower("audio"))
+        if self.takes_samples or not positions or "speech_to_text" in self.config.model_type:
+            return None
+        return 2 * int(positions)
+
+    @property
+    def takes_samples(self) -> bool:
+        """Return True if an audio is a waveform."""
+        return any(name in self.names for name in _SAMPLES)
+
+    @property
+    def takes_patches(self) -> bool:
+        """Return True if images are given as patches, of any number."""
+        return bool(self.grid_name) or bool(
+            self.names & {"spatial_shapes", "target_sizes", "pixel_position_ids", "image_position_ids"}
+        )
+
+    @property
+    def mixes(self) -> bool:
+        """Return True if images of a call may have several sizes."""
+        return self.takes_patches or "image_sizes" in self.names
+
+    @property
+    def has_text(self) -> bool:
+        """Return True if a class takes tokens, too."""
+        return self.decodes or "input_ids" in self.names
+
+    @property
+    def keeps_cache(self) -> bool:
+        """Return True if a class takes a cache."""
+        return bool(self.names & {"cache", "past_key_values"})
 
     @property
     def grid_name(self) -> str:

@@ -1,16 +1,16 @@
-"""Forward passes with media: without weights where no value of a float is asked for, else with random weights."""
+"""Forward passes with media: without weights if no value of a float is asked for, else with random weights."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from archspec.costs.records import Call
 from archspec.reference.contents import cache_of, default_dtype
 from archspec.reference.media.hybrid import hybrid
-from archspec.reference.media.prompts import inputs, prompt
+from archspec.reference.media.prompts import inputs, prompt, tokens_of_media
 from archspec.reference.media.receiver import Receiver
 from archspec.reference.media.tensors import Inputs
 from archspec.reference.verdicts import Unavailable, one_line
@@ -26,36 +26,54 @@ def has_media(call: Call) -> bool:
     return bool(call.images or call.videos or call.audios)
 
 
-def media_output(model: Any, call: Call, watch: Watch) -> tuple[Any, Any, str]:
-    """Return the output of a forward pass, what ``watch`` gave for it, and the way that it ran.
+def media_output(model: Any, call: Call, watch: Watch) -> tuple[Any, Any]:
+    """Return the output of a forward pass, and what ``watch`` gave for it.
 
     Errors: :class:`archspec.reference.Unavailable` if it does not run in any way.
     """
-    try:
-        return *_run(model, call, hybrid, watch), "hybrid"
-    except Exception as error:
-        why = one_line(error)
-    size = sum(parameter.numel() for parameter in model.parameters())
-    if size > LARGEST:
-        raise Unavailable(f"{why} (without weights; with {size:,} parameters weights are too many)")
-    try:
-        return *_run(_with_weights(model), call, nullcontext, watch), "weights"
-    except Exception as error:
-        raise Unavailable(f"{one_line(error)} (without weights: {why})") from None
 
-
-def _run(model: Any, call: Call, way: Watch, watch: Watch) -> tuple[Any, Any]:
-    import torch
-
-    with ExitStack() as stack:
-        for context in (torch.no_grad, _counted_kernels, way):
-            stack.enter_context(context())
-        stack.enter_context(_unchanged(model))
+    def run(model: Any) -> tuple[Any, Any]:
         taken, given = _cast(model, _inputs(model, call)), Inputs()
         if call.past:
             taken, given = _after(model, call, taken)
         with watch() as watched:
             return model(**taken, **given), watched
+
+    return _in_some_way(model, run)
+
+
+def least_tokens(model: Any, call: Call) -> int:
+    """Return the least tokens of a sequence with the placeholders of its media, each after a word.
+
+    Errors: as of :func:`media_output`.
+    """
+    return int(_in_some_way(model, lambda model: tokens_of_media(Receiver(model, call))))
+
+
+def _in_some_way(model: Any, run: Callable[[Any], Any]) -> Any:
+    """Return what a function of the model gives without weights, or else with random weights."""
+    try:
+        with hybrid(), _ready(model):
+            return run(model)
+    except Exception as error:
+        why = one_line(error)
+    size = sum(parameter.numel() for parameter in model.parameters())
+    if size > LARGEST:
+        raise Unavailable(f"{why} (without weights; there are {size:,} of them)")
+    try:
+        full = with_weights(model)
+        with _ready(full):
+            return run(full)
+    except Exception as error:
+        raise Unavailable(f"{one_line(error)} (without weights: {why})") from None
+
+
+@contextmanager
+def _ready(model: Any) -> Iterator[None]:
+    import torch
+
+    with torch.no_grad(), _counted_kernels(), _unchanged(model):
+        yield
 
 
 def _inputs(model: Any, call: Call) -> Inputs:
@@ -85,11 +103,13 @@ def _cast(model: Any, given: Inputs) -> Inputs:
     import torch
 
     dtype = next((one.dtype for one in model.parameters() if one.is_floating_point()), torch.float32)
-    floats = {name for name, one in given.items() if isinstance(one, torch.Tensor) and one.is_floating_point()}
+    floats = {
+        name for name, one in given.items() if isinstance(one, torch.Tensor) and one.is_floating_point()
+    }
     return {name: one.to(dtype) if name in floats else one for name, one in given.items()}
 
 
-def _with_weights(model: Any) -> Any:
+def with_weights(model: Any) -> Any:
     """Return the same model on the CPU with random weights."""
     import torch
 

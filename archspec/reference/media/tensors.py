@@ -1,4 +1,4 @@
-"""Tensors of images, videos and audio of stated sizes, as processors make them: random, with all their masks."""
+"""Tensors of images, videos and audio of stated sizes, as processors make them, with all their masks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ _MELS_LAST = (
     *("parakeet", "wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2", "speech_to_text", "granite_speech"),
     *("lasr_ctc", "lasr_encoder", "parakeet_ctc", "parakeet_encoder", "phi4_multimodal_audio"),
 )
-_MELS = ("num_mel_bins", "feature_size", "feature_projection_input_dim", "input_feat_per_channel", "n_mels", "input_dim", "input_size")
+_MELS = (
+    "num_mel_bins",
+    "feature_size",
+    "feature_projection_input_dim",
+    "input_feat_per_channel",
+    "n_mels",
+    "input_dim",
+    "input_size",
+)
 _CODECS = ("encodec", "dac", "mimi", "xcodec", "xcodec2")  # samples have channels
 _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
@@ -103,7 +111,10 @@ def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
     square = to.config.model_type in _SQUARE_PATCHES
     shape = (to.channels, to.patch, to.patch) if square else (to.channels * deep * to.patch**2,)
     name = "hidden_states" if "hidden_states" in to.names else "pixel_values"
-    return {name: random(n, *shape), grid: whole(grids if grid != "image_grid_hw" else [g[1:] for g in grids])}
+    return {
+        name: random(n, *shape),
+        grid: whole(grids if grid != "image_grid_hw" else [g[1:] for g in grids]),
+    }
 
 
 def _padded_patches(to: Receiver) -> Inputs:

@@ -14,8 +14,8 @@ from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
 from archspec.reference.contents import has_encoder_and_decoder
 from archspec.reference.costs import measure
-from archspec.reference.media.running import NO_CACHE
 from archspec.reference.masks import let_through
+from archspec.reference.media.running import NO_CACHE
 from archspec.reference.memory import measured_peak, reserved_tensors
 from archspec.reference.saved import recomputed_bytes, saved_bytes
 from archspec.reference.training import measured_training
