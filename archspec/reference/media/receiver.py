@@ -22,6 +22,17 @@ _FRAMES = (  # their pixel values have frames
 )
 
 
+def kinds_of(names: set[str], model_type: str) -> tuple[str, ...]:
+    """Return which media a class takes, by the names of its arguments."""
+    pixels = bool(names & {*_IMAGES, "grid_thw"})
+    taken = {
+        "images": pixels and model_type not in _FRAMES,
+        "videos": "pixel_values_videos" in names or (pixels and model_type in _FRAMES),
+        "audios": bool(names & {*_SAMPLES, *_FEATURES}),
+    }
+    return tuple(kind for kind, has in taken.items() if has)
+
+
 class Receiver:
     """A model that receives the media of a forward pass."""
 
@@ -131,18 +142,9 @@ class Receiver:
         return next((name for name in _GRIDS if name in self.names), "")
 
     @property
-    def takes_frames(self) -> bool:
-        """Return True if pixel values are those of videos."""
-        return self.config.model_type in _FRAMES
-
-    @property
     def kinds(self) -> tuple[str, ...]:
         """Return which media the class takes."""
-        images = any(name in self.names for name in _IMAGES) or "grid_thw" in self.names
-        videos = "pixel_values_videos" in self.names or (images and self.takes_frames)
-        audios = any(name in self.names for name in (*_SAMPLES, *_FEATURES))
-        taken = {"images": images and not self.takes_frames, "videos": videos, "audios": audios}
-        return tuple(kind for kind, has in taken.items() if has)
+        return kinds_of(self.names, self.config.model_type)
 
     @property
     def decodes(self) -> bool:

@@ -1,4 +1,4 @@
-"""Forward passes with media: without weights if no value of a float is asked for, else with random weights."""
+"""Forward passes with media: without weights, or with random ones if the value of a float is asked for."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ from archspec.reference.verdicts import Unavailable, one_line
 LARGEST = 200_000_000  # parameters of a model with weights
 NO_CACHE = "the class returns no cache"
 _HOOKS = "_output_capturing"  # transformers' note that they are there
+_NOT_VALUES = (
+    "size of tensor",
+    "shape",
+    "expects",
+    "match",
+    "expected",
+)  # in errors that weights do not mend
 Watch = Callable[[], AbstractContextManager[Any]]
 
 
@@ -57,6 +64,8 @@ def _in_some_way(model: Any, run: Callable[[Any], Any]) -> Any:
             return run(model)
     except Exception as error:
         why = one_line(error)
+    if any(mark in why for mark in _NOT_VALUES):
+        raise Unavailable(why)
     size = sum(parameter.numel() for parameter in model.parameters())
     if size > LARGEST:
         raise Unavailable(f"{why} (without weights; there are {size:,} of them)")

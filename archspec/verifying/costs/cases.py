@@ -12,10 +12,12 @@ from typing import Any
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
+from archspec.reference.contents import has_encoder_and_decoder
 from archspec.reference.costs import instance
 from archspec.reference.saved import training_model
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
+from archspec.verifying.costs.media import default_config, keeps_text, media_calls, shallow, takes_media
 from archspec.verifying.verifier import TRIES, Verifier
 
 ENCODER_TOKENS = 33
@@ -72,10 +74,13 @@ def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[
     There are more than ``samples``, as some do not run. The last are default configs with one field of a
     random config each; most of these run.
     """
-    default = {"model_type": spec.model_type}
+    default = default_config(spec.model_type)
     verifier = Verifier(spec, architecture, samples, seed)
     yield make_runnable(default, architecture)
-    yield make_runnable({**default, _DEPTH: _SHALLOW}, architecture)
+    if takes_media(architecture, spec.model_type):
+        yield make_runnable(shallow(spec.model_type, make_runnable(default, architecture)), architecture)
+    else:
+        yield make_runnable({**default, _DEPTH: _SHALLOW}, architecture)
     given = 0
     for _ in range(TRIES * samples):
         verifier.draw()
@@ -116,6 +121,16 @@ def calls(scope: Scope, encodes: bool) -> Iterator[Call]:
     after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
     chosen = _CALLS_OF_MANY_LAYERS if _is_deep(scope) else dict.fromkeys((*_CALLS, *around, *after))
     yield from _encoder_calls(chosen, encodes)
+
+
+def forward_calls(case: Case) -> Iterator[Call]:
+    """Return the forward passes to compare, with media if the class takes any."""
+    if not takes_media(case.architecture, case.spec.model_type):
+        yield from calls(case.scope, has_encoder_and_decoder(case.model()))
+        return
+    yield from media_calls(case.scope, case.architecture, case.model())
+    if keeps_text(case.model()):
+        yield from calls(case.scope, encodes=False)
 
 
 def training_calls(scope: Scope, encodes: bool) -> Iterator[Call]:

@@ -22,7 +22,7 @@ from archspec.reference.training import measured_training
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.tree.node import Node
 from archspec.verifying.blame import Config
-from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, calls, training_calls, with_encoder
+from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, forward_calls, training_calls, with_encoder
 
 RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
 _EXPERT = re.compile(r"expert_\d+")
@@ -187,7 +187,7 @@ def _short_calls(chosen: tuple[Call, ...]) -> Callable[[Case, int], Iterator[Cal
     return points
 
 
-FORWARD = Instrument(lambda case, _: calls(case.scope, has_encoder_and_decoder(case.model())), _forward_rows)
+FORWARD = Instrument(lambda case, _: forward_calls(case), _forward_rows)
 TRAINING = Instrument(
     lambda case, _: training_calls(case.scope, has_encoder_and_decoder(case.model(trains=True))),
     _training_rows,

@@ -11,7 +11,8 @@ from archspec.configs.scope import Scope
 from archspec.costs.items import takes
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.reference.media.receiver import Receiver
+from archspec.reference.classes import config_of, model_class
+from archspec.reference.media.receiver import Receiver, kinds_of
 from archspec.reference.media.running import least_tokens
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.verifying.blame import Config
@@ -20,10 +21,33 @@ TEXT = 7  # tokens beside those of media
 _SIDE, _FRAMES, _SAMPLES, _MEL_FRAMES = (224, 224), 4, 16000, 160
 _LAYERS = 2
 _NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path")
+_FITTING: dict[str, Config] = {  # as in the configs of checkpoints
+    "qwen2_vl": {
+        "vision_config": {"hidden_size": 3584},
+        "text_config": {"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
+    },
+}
 _DEPTH = re.compile(
     r"(num_hidden|num|n|encoder|decoder|num_encoder|num_decoder|hidden)_(layers?|blocks)|depth|num_res_blocks"
 )
 _LISTS = re.compile(r".*(indexes|indices|_index|deepstack_visual.*)")
+
+
+def default_config(model_type: str) -> Config:
+    """Return the default config of a model type, with other sizes where those of its parts do not fit."""
+    return {"model_type": model_type, **_FITTING.get(model_type, {})}
+
+
+def takes_media(architecture: str, model_type: str) -> bool:
+    """Return True if the reference class takes images, videos or audio. Errors: :class:`Unavailable`."""
+    forward = model_class(architecture, model_type).forward
+    return bool(kinds_of({*inspect.signature(forward).parameters}, model_type))
+
+
+def keeps_text(model: Any) -> bool:
+    """Return True if a class runs on text without media, and keeps a cache."""
+    to = Receiver(model, Call(1, 1))
+    return to.has_text and to.keeps_cache and not to.decodes
 
 
 def media_calls(scope: Scope, architecture: str, model: Any) -> Iterator[Call]:
@@ -33,7 +57,7 @@ def media_calls(scope: Scope, architecture: str, model: Any) -> Iterator[Call]:
     """
     to, why, none = Receiver(model, Call(1, 1)), "it takes no media", True
     for kind, sizes in media_sizes(scope, architecture, to).items():
-        for batch, items in _items(sizes, to):
+        for batch, items in _items(sizes, to, kind):
             try:
                 for call in _with_text(model, Call(batch, 1, **{kind: items}), to):
                     none = False
@@ -44,10 +68,10 @@ def media_calls(scope: Scope, architecture: str, model: Any) -> Iterator[Call]:
         raise Unavailable(why)
 
 
-def _items(sizes: list[Any], to: Receiver) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def _items(sizes: list[Any], to: Receiver, kind: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Yield a batch and the sizes of its items."""
     first, *others = sizes
-    mixed = (first, others[0] if others and to.mixes else first, first)
+    mixed = (first, others[0] if others and kind != "audios" and to.mixes else first, first)
     for one in sizes:
         yield 1, (one,)
     if to.decodes or not to.has_text:
@@ -97,33 +121,40 @@ def media_sizes(scope: Scope, architecture: str, to: Receiver) -> dict[str, list
 
 def shallow(model_type: str, raw: Config) -> Config:
     """Return a config with few layers in each of its parts."""
-    from archspec.reference.classes import config_of
-
     try:
         config = config_of(model_type, raw)
     except (Refused, Unavailable):
         return raw
-    return _merged(_few_layers(config), raw)
+    return merged(_few_layers(config), raw)
 
 
 def _few_layers(config: Any) -> Config:
-    found: Config = {}
     stated = inspect.signature(type(config)).parameters
-    for name, value in vars(config).items():
-        if name not in stated:
-            continue
+    fields = {name: one for name, one in vars(config).items() if name in stated and name[0] != "_"}
+    found: Config = {}
+    for name, value in fields.items():
         if hasattr(value, "to_dict"):
             if inner := _few_layers(value):
                 given = {key: one for key, one in value.to_diff_dict().items() if key not in _NOT_FIELDS}
-                found[name] = _merged(given, inner)
+                found[name] = merged(given, inner)
         elif _DEPTH.fullmatch(name) and type(value) is int and value > _LAYERS:
-            found[name] = _LAYERS
+            by_layer = {
+                key: one for key, one in fields.items() if isinstance(one, list) and len(one) == value
+            }
+            chosen = _each_kind([*zip(*by_layer.values(), strict=True)])
+            found |= {name: len(chosen)} | {key: [one[i] for i in chosen] for key, one in by_layer.items()}
         elif _LISTS.fullmatch(name) and isinstance(value, list) and all(type(one) is int for one in value):
             found |= {name: [_LAYERS - 1]} if value and min(value) >= 0 and max(value) >= _LAYERS else {}
     return found
 
 
-def _merged(base: Config, over: Config) -> Config:
+def _each_kind(layers: list[Any]) -> list[int]:
+    """Return the places of one layer of each kind, of two at least."""
+    first = sorted({str(layer): place for place, layer in reversed([*enumerate(layers)])}.values())
+    return first if len(first) >= _LAYERS else [*range(_LAYERS)]
+
+
+def merged(base: Config, over: Config) -> Config:
     """Return a config whose parts have the fields of both; the second one's win."""
     both = {name for name in base if isinstance(base[name], dict) and isinstance(over.get(name), dict)}
-    return {**base, **over, **{name: _merged(base[name], over[name]) for name in both}}
+    return {**base, **over, **{name: merged(base[name], over[name]) for name in both}}
