@@ -56,30 +56,31 @@ def media_calls(scope: Scope, architecture: str, model: Any) -> Iterator[Call]:
     Errors: :class:`Unavailable` if no number of tokens is known.
     """
     to, why, none = Receiver(model, Call(1, 1)), "it takes no media", True
-    for kind, sizes in media_sizes(scope, architecture, to).items():
-        for batch, items in _items(sizes, to, kind):
-            try:
-                for call in _with_text(model, Call(batch, 1, **{kind: items}), to):
-                    none = False
-                    yield call
-            except Unavailable as error:  # of a size that the class does not take
-                why = str(error) if none else why
+    for batch, given in _items(media_sizes(scope, architecture, to), to):
+        try:
+            for call in _with_text(model, Call(batch, 1, **given), to):
+                none = False
+                yield call
+        except Unavailable as error:  # of a size that the class does not take
+            why = str(error) if none else why
     if none:
         raise Unavailable(why)
 
 
-def _items(sizes: list[Any], to: Receiver, kind: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield a batch and the sizes of its items."""
-    first, *others = sizes
-    mixed = (first, others[0] if others and kind != "audios" and to.mixes else first, first)
-    for one in sizes:
-        yield 1, (one,)
-    if to.decodes or not to.has_text:
-        yield 3, mixed
-    else:
-        yield 1, mixed
-        yield 2, (first,) * 2
-        yield 2, (first, first, *mixed[1:])
+def _items(sizes: dict[str, list[Any]], to: Receiver) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield a batch and the sizes of its items, of each kind and of all kinds."""
+    for kind, (first, *others) in sizes.items():
+        mixed = (first, others[0] if others and kind != "audios" and to.mixes else first, first)
+        for one in (first, *others):
+            yield 1, {kind: (one,)}
+        if to.decodes or not to.has_text:
+            yield 3, {kind: mixed}
+        else:
+            yield 1, {kind: mixed}
+            yield 2, {kind: (first,) * 2}
+            yield 2, {kind: (first, first, *mixed[1:])}
+    if len(sizes) > 1:
+        yield 2, {kind: (first,) * 2 for kind, (first, *_) in sizes.items()}
 
 
 def _with_text(model: Any, call: Call, to: Receiver) -> Iterator[Call]:
@@ -90,8 +91,7 @@ def _with_text(model: Any, call: Call, to: Receiver) -> Iterator[Call]:
     whole = call._replace(tokens=least + TEXT)
     yield whole
     if to.keeps_cache:
-        yield whole._replace(tokens=1, past=whole.tokens)
-        yield whole._replace(tokens=3, past=whole.tokens)
+        yield whole._replace(tokens=1 if call.batch == 1 else 3, past=whole.tokens)
 
 
 def media_sizes(scope: Scope, architecture: str, to: Receiver) -> dict[str, list[Any]]:
