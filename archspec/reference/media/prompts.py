@@ -31,8 +31,7 @@ def _token(to: Receiver, kind: str) -> int | None:
 
 def _features_of(model: Any, kind: str) -> Any:
     """Return the method of a model, or of the model inside, that encodes media."""
-    holders = (model, getattr(model, "model", None), getattr(model, "thinker", None))
-    methods = (getattr(holder, f"get_{kind}_features", None) for holder in holders if holder is not None)
+    methods = (getattr(module, f"get_{kind}_features", None) for module in model.modules())
     return next((method for method in methods if method is not None), None)
 
 

@@ -16,6 +16,8 @@ _IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images")
 _GRIDS = ("image_grid_thw", "grid_thw", "image_grid_hw")
 _SAMPLES = ("input_values", "audio_values")
 _FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
+_LISTED = ("pixtral", "emu3")
+_SIDES = {"depth_pro": 1536}  # of images, where the config has other sizes
 _FRAMES = (  # their pixel values have frames
     *("instructblipvideo", "timesformer", "tvp", "videomae", "vivit", "xclip"),
     *("videoprism_vision_model", "vjepa2"),
@@ -87,6 +89,8 @@ class Receiver:
     def side(self) -> tuple[int, int] | None:
         """Return height and width in the vision tower's config."""
         found = self.find("image_size", "input_size", among=self.tower("vision"))
+        if self.config.model_type in _SIDES:
+            found = _SIDES[self.config.model_type]
         if isinstance(found, dict):
             found = (found.get("height"), found.get("width"))
         if isinstance(found, int):
@@ -124,7 +128,13 @@ class Receiver:
     @property
     def mixes(self) -> bool:
         """Return True if images of a call may have several sizes."""
-        return self.takes_patches or "image_sizes" in self.names
+        return self.takes_patches or self.lists_sizes or bool(self.find("image_grid_pinpoints"))
+
+    @property
+    def lists_sizes(self) -> bool:
+        """Return True if images are padded to the largest, with a list of their sizes."""
+        one = {self.config.model_type, self.tower("vision").model_type} & {*_LISTED}
+        return "image_sizes" in self.names and bool(one)
 
     @property
     def has_text(self) -> bool:
@@ -144,7 +154,9 @@ class Receiver:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Return which media the class takes."""
-        return kinds_of(self.names, self.config.model_type)
+        towers = {"images": "vision_config", "videos": "vision_config", "audios": "audio_config"}
+        found = kinds_of(self.names, self.config.model_type)
+        return tuple(kind for kind in found if getattr(self.config, towers[kind], True) is not None)
 
     @property
     def decodes(self) -> bool:

@@ -40,7 +40,7 @@ def media_output(model: Any, call: Call, watch: Watch) -> tuple[Any, Any]:
     """
 
     def run(model: Any) -> tuple[Any, Any]:
-        taken, given = _cast(model, _inputs(model, call)), Inputs()
+        taken, given = _inputs(model, call), Inputs()
         if call.past:
             taken, given = _after(model, call, taken)
         with watch() as watched:
@@ -93,29 +93,19 @@ def _inputs(model: Any, call: Call) -> Inputs:
 
 def _after(model: Any, call: Call, taken: Inputs) -> tuple[Inputs, Inputs]:
     """Return the inputs of a forward pass of text, and what the one before with media gives it."""
-    from transformers.modeling_outputs import BaseModelOutput
-
+    encoded: list[Any] = []
+    encoder = model.get_encoder() if hasattr(model, "get_encoder") else model
+    hook = encoder.register_forward_hook(lambda module, args, output: encoded.append(output))
     output = model(**taken)
+    hook.remove()
     name, cache = cache_of(output)
     to = Receiver(model, call._replace(images=(), videos=(), audios=()))
     if cache is None or (name not in to.names and to.decodes):
         raise ValueError(NO_CACHE)
     given = {name: cache}
-    encoded = getattr(output, "encoder_last_hidden_state", None)
-    if encoded is not None:
-        given["encoder_outputs"] = BaseModelOutput(encoded)
+    if encoder is not model and "encoder_outputs" in to.names:
+        given["encoder_outputs"] = encoded[-1]
     return (inputs(to) if to.decodes else prompt(to, {})), given
-
-
-def _cast(model: Any, given: Inputs) -> Inputs:
-    """Return inputs whose floats have the model's dtype."""
-    import torch
-
-    dtype = next((one.dtype for one in model.parameters() if one.is_floating_point()), torch.float32)
-    floats = {
-        name for name, one in given.items() if isinstance(one, torch.Tensor) and one.is_floating_point()
-    }
-    return {name: one.to(dtype) if name in floats else one for name, one in given.items()}
 
 
 def with_weights(model: Any) -> Any:

@@ -23,6 +23,8 @@ _MELS = (
     "input_dim",
     "input_size",
 )
+_PAIRS = ("efficientloftr", "lightglue", "superglue")  # each item is two images
+_GROUPED = ("idefics", "colmodernvbert", "modernvbert")  # pixel values are those of each sequence
 _CODECS = ("encodec", "dac", "mimi", "xcodec", "xcodec2")  # samples have channels
 _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
@@ -42,10 +44,12 @@ def images(to: Receiver) -> Inputs:
         return _tiled(to)
     shape = (max(height for height, _ in sizes), max(width for _, width in sizes))
     batch, n = to.call.batch, len(sizes)
-    grouped = "pixel_attention_mask" in to.names or to.config.model_type in ("idefics",)
+    grouped = "pixel_attention_mask" in to.names or to.config.model_type in _GROUPED
     lead = (batch, n // batch) if grouped else (n,)
-    found = {"pixel_values": random(*lead, to.channels, *shape)}
-    if to.find("model_type", among=to.tower("vision")) == "pixtral" and "image_sizes" in to.names:
+    if to.config.model_type in _PAIRS:
+        lead = n // 2, 2
+    found = {"pixel_values": random(to, *lead, to.channels, *shape)}
+    if to.lists_sizes:
         return found | {"image_sizes": whole(sizes)}
     if len({*sizes}) > 1:
         raise ValueError("images of several sizes in one call")
@@ -68,7 +72,7 @@ def videos(to: Receiver) -> Inputs:
         raise ValueError("videos of several sizes in one call")
     frames, height, width = sizes[0]
     name = "pixel_values_videos" if "pixel_values_videos" in to.names else "pixel_values"
-    found = {name: random(len(sizes), frames, to.channels, height, width)}
+    found = {name: random(to, len(sizes), frames, to.channels, height, width)}
     if "interpolate_pos_encoding" in to.names and (height, width) != to.side:
         found["interpolate_pos_encoding"] = True
     return found
@@ -82,20 +86,20 @@ def audios(to: Receiver) -> Inputs:
     n, longest = len(lengths), max(lengths)
     if "input_values" in to.names:
         if to.config.model_type == "audio-spectrogram-transformer":
-            found = {"input_values": random(n, longest, to.config.num_mel_bins)}
+            found = {"input_values": random(to, n, longest, to.config.num_mel_bins)}
         elif to.config.model_type in _CODECS:
-            found = {"input_values": random(n, to.find("audio_channels", default=1), longest)}
+            found = {"input_values": random(to, n, to.find("audio_channels", default=1), longest)}
         else:
-            found = {"input_values": random(n, longest)}
+            found = {"input_values": random(to, n, longest)}
     else:
         mels = to.find(*_MELS, among=to.tower("audio"), default=80)
         if to.config.model_type in ("clap", "clap_audio_model"):
-            found = {"input_features": random(n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
+            found = {"input_features": random(to, n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
         else:
-            shape = (longest, mels) if to.config.model_type in _MELS_LAST else (mels, longest)
-            found = {"input_features": random(n, *shape)}
-    for name in ("input_features_mask", "feature_attention_mask"):
-        if name in to.names:
+            shape = (longest, mels) if to.tower("audio").model_type in _MELS_LAST else (mels, longest)
+            found = {"input_features": random(to, n, *shape)}
+    for name in ("input_features_mask", "feature_attention_mask", "padding_mask"):
+        if name in to.names and (name != "padding_mask" or "input_ids" in to.names):
             found[name] = whole([[1] * one + [0] * (longest - one) for one in lengths])
     if len({*lengths}) > 1 and len(found) == 1:
         raise ValueError("audio of several lengths in one call")
@@ -112,7 +116,7 @@ def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
     shape = (to.channels, to.patch, to.patch) if square else (to.channels * deep * to.patch**2,)
     name = "hidden_states" if "hidden_states" in to.names else "pixel_values"
     return {
-        name: random(n, *shape),
+        name: random(to, n, *shape),
         grid: whole(grids if grid != "image_grid_hw" else [g[1:] for g in grids]),
     }
 
@@ -123,7 +127,7 @@ def _padded_patches(to: Receiver) -> Inputs:
     counts = [prod(shape) for shape in shapes]
     most = max(counts)
     return {
-        "pixel_values": random(len(shapes), most, to.channels * to.patch**2),
+        "pixel_values": random(to, len(shapes), most, to.channels * to.patch**2),
         "pixel_attention_mask": whole([[1] * count + [0] * (most - count) for count in counts]),
         "spatial_shapes": whole(shapes),
     }
@@ -137,25 +141,26 @@ def _tiles(to: Receiver) -> Inputs:
     assert side is not None
     tiles = max(image_size_to_num_patches(size, pins, side[0]) for size in to.call.images)
     shape = (len(to.call.images), tiles, to.channels, *side)
-    return {"pixel_values": random(*shape), "image_sizes": whole(to.call.images)}
+    return {"pixel_values": random(to, *shape), "image_sizes": whole(to.call.images)}
 
 
 def _tiled(to: Receiver) -> Inputs:
     """Return Mllama's images: all of the tiles that an image may have."""
     batch, n, tiles = to.call.batch, len(to.call.images) // to.call.batch, to.find("max_num_tiles", default=4)
     return {
-        "pixel_values": random(batch, n, tiles, to.channels, *to.call.images[0]),
+        "pixel_values": random(to, batch, n, tiles, to.channels, *to.call.images[0]),
         "aspect_ratio_ids": ones(batch, n),
         "aspect_ratio_mask": ones(batch, n, tiles),
         "cross_attention_mask": ones(batch, to.call.tokens, n, tiles),
     }
 
 
-def random(*shape: int) -> Any:
-    """Return random numbers: images of zeros are padding to some classes."""
+def random(to: Receiver, *shape: int) -> Any:
+    """Return random numbers of the model's dtype: images of zeros are padding to some classes."""
     import torch
 
-    return torch.rand(*shape)
+    dtypes = (parameter.dtype for parameter in to.model.parameters() if parameter.is_floating_point())
+    return torch.rand(*shape, dtype=next(dtypes, torch.float32))
 
 
 def ones(*shape: int) -> Any:

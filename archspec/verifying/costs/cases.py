@@ -74,7 +74,7 @@ def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[
     There are more than ``samples``, as some do not run. The last are default configs with one field of a
     random config each; most of these run.
     """
-    default = default_config(spec.model_type)
+    default = default_config(spec)
     verifier = Verifier(spec, architecture, samples, seed)
     yield make_runnable(default, architecture)
     if takes_media(architecture, spec.model_type):

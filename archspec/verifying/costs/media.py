@@ -15,6 +15,7 @@ from archspec.reference.classes import config_of, model_class
 from archspec.reference.media.receiver import Receiver, kinds_of
 from archspec.reference.media.running import least_tokens
 from archspec.reference.verdicts import Refused, Unavailable
+from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 
 TEXT = 7  # tokens beside those of media
@@ -22,6 +23,11 @@ _SIDE, _FRAMES, _SAMPLES, _MEL_FRAMES = (224, 224), 4, 16000, 160
 _LAYERS = 2
 _NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path")
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
+    "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
+    "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
+    "blip-2": {"image_token_id": 50265},
+    "instructblip": {"image_token_id": 50265},
+    "instructblipvideo": {"video_token_id": 50265},
     "qwen2_vl": {
         "vision_config": {"hidden_size": 3584},
         "text_config": {"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
@@ -33,9 +39,9 @@ _DEPTH = re.compile(
 _LISTS = re.compile(r".*(indexes|indices|_index|deepstack_visual.*)")
 
 
-def default_config(model_type: str) -> Config:
+def default_config(spec: Spec) -> Config:
     """Return the default config of a model type, with other sizes where those of its parts do not fit."""
-    return {"model_type": model_type, **_FITTING.get(model_type, {})}
+    return {"model_type": spec.model_type, **spec.valid_config, **_FITTING.get(spec.model_type, {})}
 
 
 def takes_media(architecture: str, model_type: str) -> bool:
