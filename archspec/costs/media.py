@@ -6,14 +6,15 @@ size of their output. A convolution runs on the positions of its output, which a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import ast
+from collections.abc import Callable
 from math import prod
 
 from archspec.configs.scope import Scope
 from archspec.costs.grid import grid_after, positions_of
 from archspec.costs.records import FLOWING, Axes
 from archspec.errors import ArchspecError, option
-from archspec.language.expression import Expression
+from archspec.language.expression import Expression, Locals
 from archspec.language.values import value_of
 from archspec.specs.records import GRID, MODALITIES, Module
 from archspec.specs.torch_layers import decidable
@@ -23,6 +24,7 @@ from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
 UNKNOWN = object()  # a size that the class decides, if it takes only one
+TOTAL = "total"  # the function of the language that adds up a number of all items of a call
 Run = Callable[[], Node | None]
 
 
@@ -59,6 +61,7 @@ class OnItems(Builder):
         self.modalities: dict[str, bool] = {}  # True if the class does not run without
         self.taken: dict[str, tuple[Any, ...]] = {}
         self.placed: dict[str, list[Placed]] = {}
+        self.open_groups: list[Group] = []  # that run now
 
     def known(self, value: Any, axes: Axes) -> Any:
         """Return the value of an axis. Errors: :class:`UnknownSize` if the items' size is not known."""
@@ -87,7 +90,8 @@ class OnItems(Builder):
         """Return an architecture that runs on items, as the sum of its runs on each size."""
         self.textless = True
         outer, built = self.axes, []
-        for group in self.groups(modality, required=True):
+        self.open_groups = self.groups(modality, required=True)
+        for group in self.open_groups:
             self.axes = group.start
             built.append(run())
         self.axes = outer
@@ -103,7 +107,8 @@ class OnItems(Builder):
             required = modality not in frame.module.placeholders
             frame.sections[modality] = self.groups(modality, required)
         built, axes = [], frame.axes
-        for group in frame.sections[modality]:
+        self.open_groups = frame.sections[modality]
+        for group in self.open_groups:
             self.axes, frame.axes, frame.local = group.now, group.start, dict(local)
             built.append(run())
             group.now = self.axes
@@ -163,6 +168,21 @@ class OnItems(Builder):
             return groups[0].now["tokens"]
         total = sum(group.now["batch"] * group.now["tokens"] for group in groups)
         return total // outer["batch"] if groups else 0
+
+    def number_of_items(self, modality: str, frame: Frame) -> Any:
+        """Return the number of a call's items of a modality."""
+        groups = frame.sections.get(modality, [])
+        return sum(group.start["batch"] for group in groups[1:]) + groups[0].start["batch"] if groups else 0
+
+    def total(self, node: ast.expr, local: Locals) -> Any:
+        """Return the sum of an expression's values over all items that run together with these."""
+        frame, found = self.frames[-1], []
+        outer = frame.now
+        for group in self.open_groups:
+            frame.now = group.start
+            found.append(group.start["batch"] * self.visit(node, dict(local)))
+        frame.now = outer
+        return sum(found[1:], start=found[0]) if found else 0
 
     def pass_on(self, axes: Axes) -> None:
         """Run what follows on the size of a module's output."""

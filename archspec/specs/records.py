@@ -78,7 +78,7 @@ MODALITIES = {  # what a class takes besides text, with the axes of one item
 }
 GRID = ("frames", "height", "width", "length")  # the axes of the positions inside an item
 MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # those of all items, a sequence
-AXES = (*CALL_AXES, "context", *GRID, *MEDIA_TOKENS)  # names of lengths in `runs:`, `ops:` and `cache:`
+AXES = (*CALL_AXES, "context", *GRID, *MEDIA_TOKENS, *MODALITIES)  # names of lengths in `runs:`, `ops:` and `cache:`
 RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)
