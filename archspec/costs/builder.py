@@ -212,7 +212,7 @@ class Costed(OnItems):
         return child
 
     def _run(self, inner: Body, name: str, runs: Runs) -> Node | None:
-        frame, attends = self.frames[-1], self.attends
+        attends = self.attends
         given = runs if isinstance(runs, dict) else {"tokens": runs}
         if isinstance(runs, dict) and "tokens" in runs:
             self.encodes |= runs["tokens"].text == "new_encoder_tokens"

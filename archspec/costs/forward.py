@@ -78,7 +78,8 @@ class Forward:
             check_length(name, given[name])
         if given["tokens"] is None:
             given["tokens"] = 1 if text_tokens is None else text_tokens
-        call = Call(**{name: value for name, value in given.items() if value is not None})
+        known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        call = Call(**known)
         if given["new_encoder_tokens"] is None:
             call = call._replace(new_encoder_tokens=call.default_new_encoder_tokens)
         self.call = with_items(call, scope, architecture)

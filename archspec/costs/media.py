@@ -1,7 +1,7 @@
 """Modules that run on the images, videos and audios of a call, each group of items of one size by itself.
 
-Inside such a module the axes are those of one group: `batch` is the number of its items, and layers pass on the
-size of their output. A convolution runs on the positions of its output, which are then the `tokens`.
+Inside such a module the axes are those of one group: `batch` is the number of its items, and layers pass on
+the size of their output. A convolution runs on the positions of its output, which are then the `tokens`.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Placed(NamedTuple):
 class OnItems(Builder):
     """A builder whose modules may run on the items of a call.
 
-    ``modalities`` are those that the class takes, ``required`` those that it does not run without. ``taken`` has
-    the sizes of items that the class decides, ``placed`` the tokens of each modality.
+    ``modalities`` are those that the class takes. ``taken`` has the sizes of items that the class decides,
+    ``placed`` the tokens of each modality.
     """
 
     axes: Axes | None = None
@@ -100,7 +100,7 @@ class OnItems(Builder):
         return merged
 
     def run_section(self, frame: Frame, modality: str, run: Run) -> Node | None:
-        """Build one of the attributes that run on items; their groups keep what they pass on to the next one."""
+        """Build one of the attributes that run on items; a group keeps what it passes on to the next one."""
         outer, local = self.axes, dict(frame.local)
         assert outer is not None and frame.module is not None
         if modality not in frame.sections:
@@ -113,17 +113,18 @@ class OnItems(Builder):
             built.append(run())
             group.now = self.axes
             if modality in self.taken:
-                group.start = {**group.start, **dict(zip(MODALITIES[modality], self.taken[modality], strict=True))}
+                taken = zip(MODALITIES[modality], self.taken[modality], strict=True)
+                group.start = {**group.start, **dict(taken)}
         if not built:
             self.axes = None
             built.append(run())
         self.axes, frame.axes, frame.local = outer, axes, local
         merged = merge(built)
-        in_past = frame.sections[modality] and decidable(outer["past"]) > 0
+        in_past = bool(frame.sections[modality]) and decidable(outer["past"]) > 0
         return idle(merged) if in_past and merged is not None else merged
 
     def groups(self, modality: str, required: bool) -> list[Group]:
-        """Return the items of a modality by their size; one size for all sequences if the class decides it."""
+        """Return the items of a modality by their size; one per sequence if none is given."""
         assert self.axes is not None
         axes = self.axes
         self.modalities[modality] = required or self.modalities.get(modality, False)
@@ -131,7 +132,7 @@ class OnItems(Builder):
         names = MODALITIES[modality]
         if not given and required:
             given = ((axes["batch"], (UNKNOWN,) * len(names)),)
-        if len(given) == 1 and required and value_of(given[0][0]) == value_of(axes["batch"]):
+        if len(given) == 1 and required and value_of(given[0][0]) in (1, value_of(axes["batch"])):
             given = ((axes["batch"], given[0][1]),)  # one item for each sequence
         found = []
         for count, size in given:
@@ -205,7 +206,7 @@ class OnItems(Builder):
             self.placed[modality] = found
 
     def evaluate_now(self, stated: Expression) -> Any:
-        """Evaluate an expression at the axes of what runs next; names of `where:` keep the module's own axes."""
+        """Evaluate an expression at the axes of what runs next; `where:` keeps the module's own axes."""
         frame = self.frames[-1]
         outer, frame.now = frame.now, self.axes
         try:
@@ -214,7 +215,7 @@ class OnItems(Builder):
             frame.now = outer
 
     def grid_leaf(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Axes | None:
-        """Return the axes at which a layer of a grid runs, and pass on its output's; None for other layers."""
+        """Return the axes at which a layer runs on a grid, and pass on its output's; None for others."""
         assert self.axes is not None
         axes = self.axes
         names = positions_of(name, axes)
@@ -285,5 +286,3 @@ def idle(node: Node) -> Node:
     other.costs, other.saves = [], []
     other.children = {name: idle(child) for name, child in node.children.items()}
     return other
-
-

@@ -9,7 +9,18 @@ from archspec.errors import Place, Problem, Source, SpecError
 from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
-from archspec.specs.records import GRID, KEYS, MODALITIES, RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
+from archspec.specs.records import (
+    GRID,
+    KEYS,
+    MODALITIES,
+    RESERVED,
+    RUNS,
+    Body,
+    Contraction,
+    Module,
+    Runs,
+    Tie,
+)
 from archspec.typing_light import Any
 
 _TIE = re.compile(r"((?:\{[^{}]*\}|[^\s{])*)\s*(.*)", re.DOTALL)
