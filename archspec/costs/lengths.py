@@ -8,6 +8,7 @@ from __future__ import annotations
 from archspec.configs.scope import Scope
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_supported
+from archspec.costs.items import modality_of
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, option
 from archspec.tree.builder import tree_of
@@ -43,12 +44,22 @@ def forward_of(scope: Scope, architecture: str, **lengths: Any) -> Forward:
     """
     check_supported(scope, architecture)
     check_runs(scope, architecture)
-    if lengths.get("tokens") is None:
+    if (modality := modality_of(scope, architecture)) is not None:
+        _check_textless(architecture, modality, lengths)
+    elif lengths.get("tokens") is None and lengths.get("text_tokens") is None:
         lengths["tokens"] = usual_tokens(scope, lengths.get("past", 0))
     held = scope.spec.library.costs(scope.spec.model_type).validated_figures(architecture)
     forward = Forward(scope, architecture, held=held, **lengths)
     check_lengths(scope, architecture, forward.call)
     return forward
+
+
+def _check_textless(architecture: str, modality: str, lengths: dict[str, Any]) -> None:
+    """Raise :class:`ArchspecError` for lengths of a text that the class does not take."""
+    for name in ("tokens", "text_tokens", "past", "encoder_tokens", "new_encoder_tokens"):
+        if lengths.get(name):
+            message = f"{option(name)} has no effect: {architecture} takes {modality} only"
+            raise ArchspecError(message, help=f"leave out {option(name)}")
 
 
 def check_runs(scope: Scope, architecture: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import dtype_bytes, dtype_name
@@ -62,11 +64,19 @@ def forward(
     past: int = 0,
     encoder_tokens: int | None = None,
     new_encoder_tokens: int | None = None,
+    text_tokens: int | None = None,
+    images: Sequence[tuple[int, int]] = (),
+    videos: Sequence[tuple[int, int, int]] = (),
+    audios: Sequence[int] = (),
 ) -> Forward:
     """Return the costs of a forward pass over ``tokens`` per sequence, after ``past`` tokens in the KV cache.
 
     ``tokens`` is 2048 by default, or the model's maximum if smaller. ``new_encoder_tokens`` are the encoder
     tokens to process (default: all, or none if ``past`` > 0).
+
+    ``images`` are the (height, width) of all images of the call, ``videos`` the (frames, height, width),
+    ``audios`` the feature frames or samples, as the model receives them. ``tokens`` include those that they
+    take the place of; with ``text_tokens`` these are added.
 
     >>> import archspec
     >>> step = archspec.load("LlamaForCausalLM").forward(tokens=1, past=2047)
@@ -75,7 +85,9 @@ def forward(
     """
     from archspec.costs.lengths import forward_of
 
-    return forward_of(self.scope, self.architecture, **lengths_in(locals()))
+    items = {"images": tuple(images), "videos": tuple(videos), "audios": tuple(audios)}
+    lengths = lengths_in(locals())
+    return forward_of(self.scope, self.architecture, text_tokens=text_tokens, **lengths, **items)
 
 
 def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step | None:
