@@ -12,8 +12,10 @@ from archspec.costs.activations import StepActivations
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step, by_module
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
-from archspec.reference.costs import NO_CACHE, has_encoder_and_decoder, measure
+from archspec.reference.contents import has_encoder_and_decoder
+from archspec.reference.costs import measure
 from archspec.reference.masks import let_through
+from archspec.reference.media.running import NO_CACHE
 from archspec.reference.memory import measured_peak, reserved_tensors
 from archspec.reference.saved import recomputed_bytes, saved_bytes
 from archspec.reference.training import measured_training
