@@ -57,7 +57,7 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
 
 
 @check_arguments_of("forward")
-def forward(
+def forward(  # noqa: PLR0917 - the axes of the verb
     self: Any,
     batch: int = 1,
     tokens: int | None = None,

@@ -10,7 +10,7 @@ from math import sqrt
 
 from archspec.processors import resizing
 from archspec.processors.canvas import Canvas
-from archspec.processors.parameters import Parameters, Size
+from archspec.processors.parameters import Parameters
 from archspec.processors.resizing import align
 from archspec.typing_light import NamedTuple
 
