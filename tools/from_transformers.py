@@ -193,7 +193,8 @@ def processors() -> dict[str, dict[str, Any]]:
     models = Path(transformers.__file__).parent / "models"
     assigned: dict[str, Any] = {}
     for path in sorted(models.glob("auto/*.py")):
-        assigned |= _assignments(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        assigned |= _assignments(node for node in nodes if isinstance(node, ast.Assign))
     tables: dict[str, dict[str, Any]] = {}
     types: dict[str, dict[str, str]] = {}
     for kind, file in _KINDS.items():
@@ -269,8 +270,11 @@ def _assignments(nodes: Iterable[ast.AST]) -> dict[str, Any]:
     """Return the names that are assigned plain values."""
     found = {}
     for node in nodes:
-        if isinstance(node, ast.Assign) and (value := _value(node.value)) is not ...:
-            found[ast.unparse(node.targets[0])] = value
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and target is not None:
+            value = _value(node.value)
+            if value is not ...:
+                found[ast.unparse(target)] = value
     return found
 
 

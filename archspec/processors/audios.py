@@ -12,6 +12,8 @@ from archspec.processors.resizing import align
 from archspec.typing_light import NoReturn
 
 Rule = Callable[[Parameters, "Clip"], None]
+_MULTIPLES = ("pad_to_multiple_of", "hop_length", "samples_per_token")  # keys of a codec's frame
+_TOO_SHORT = "is too short: it has no feature frame"
 _FBANK = 400, 160  # samples of a frame, and between frames
 
 
@@ -30,7 +32,7 @@ class Clip:
 
     def change(self, length: int, verb: str, unit: str = "samples") -> None:
         if length < 1:
-            self.refuse("is too short: it has no feature frame")
+            self.refuse(_TOO_SHORT)
         if [length] != self.tensors:
             self.steps.append(f"{verb} {length:,} {unit}")
         self.tensors = [length]
@@ -62,18 +64,21 @@ def waveform(p: Parameters, clip: Clip) -> None:
 
 def multiple_of(p: Parameters, clip: Clip) -> None:
     """Pad the clips of a call to the longest, in whole frames of a codec."""
-    key = next(one for one in ("hop_length", "samples_per_token", "frame_size") if p.get(one) is not None)
+    key = next(one for one in _MULTIPLES if p.get(one) is not None)
     clip.change(align(clip.longest, p.integer(key)), "padded to")
 
 
 def encodec(p: Parameters, clip: Clip) -> None:
     """Pad the clips of a call to the longest, in whole chunks if a checkpoint has chunks."""
-    length = clip.longest
-    if p.get("chunk_length_s") is not None and p.get("overlap") is not None:
-        chunk = int(p.number("chunk_length_s") * clip.rate)
-        stride = max(1, int((1.0 - p.number("overlap", 0, 1)) * chunk))
-        length = (ceil(length / stride) - 1) * stride + chunk
-    clip.change(max(length, clip.longest), "padded to")
+    clip.change(_encodec_length(p, clip), "padded to")
+
+
+def _encodec_length(p: Parameters, clip: Clip) -> int:
+    if p.get("chunk_length_s") is None or p.get("overlap") is None:
+        return clip.longest
+    chunk = int(p.number("chunk_length_s") * clip.rate)
+    stride = max(1, int((1.0 - p.number("overlap", 0, 1)) * chunk))
+    return max((ceil(clip.longest / stride) - 1) * stride + chunk, clip.longest)
 
 
 def longest(p: Parameters, clip: Clip) -> None:
@@ -90,7 +95,7 @@ def whisper(p: Parameters, clip: Clip) -> None:
 def _whisper_samples(p: Parameters, clip: Clip) -> int:
     samples = padded(p, clip, "max_length", p.integer("chunk_length") * clip.rate, True)
     if samples <= p.integer("n_fft") // 2:
-        clip.refuse("is too short: it has no feature frame")
+        clip.refuse(_TOO_SHORT)
     return samples
 
 
@@ -118,7 +123,7 @@ def whisper_windows(p: Parameters, clip: Clip) -> None:
 
 def ast(p: Parameters, clip: Clip) -> None:
     if _fbank(clip.samples) < 1:
-        clip.refuse("is too short: it has no feature frame")
+        clip.refuse(_TOO_SHORT)
     clip.change(p.integer("max_length"), "padded or cut to", "frames")
 
 
@@ -130,7 +135,7 @@ def _fbank(samples: int) -> int:
 def seamless(p: Parameters, clip: Clip) -> None:
     """Stack frames; a call pads its clips to the longest, in an even number of frames."""
     if _fbank(clip.samples) < 1:
-        clip.refuse("is too short: it has no feature frame")
+        clip.refuse(_TOO_SHORT)
     stride = p.integer("stride")
     clip.change(align(_fbank(clip.longest), 2) // stride, "in", f"stacks of {stride} frames")
 
@@ -175,7 +180,61 @@ def unfolded(p: Parameters, clip: Clip) -> None:
 
 def granite(p: Parameters, clip: Clip) -> None:
     """Stack frames by two; the last odd one is dropped."""
+    if clip.longest <= p.integer("n_fft") // 2:
+        clip.refuse(_TOO_SHORT)
     clip.change((clip.longest // p.integer("hop_length") + 1) // 2, "in", "stacks of 2 frames")
+
+
+def clvp(p: Parameters, clip: Clip) -> None:
+    """Pad or cut to a length in seconds, and take centered frames."""
+    samples = padded(p, clip, "max_length", p.integer("default_audio_length") * clip.rate, True)
+    clip.change(1 + samples // p.integer("hop_length"), "padded or cut to", "frames")
+
+
+def cohere_asr(p: Parameters, clip: Clip) -> None:
+    """Take centered frames; a long file is split where it is quietest, which its length does not tell."""
+    limit = max(0.0, p.number("max_audio_clip_s") - p.number("overlap_chunk_second", 0))
+    if clip.longest / clip.rate > limit:
+        clip.refuse(f"is longer than {limit:g} seconds, and is split by its content")
+    centered(p, clip)
+
+
+def kyutai(p: Parameters, clip: Clip) -> None:
+    """Add silence before and after the samples."""
+    before = int(p.number("audio_silence_prefix_seconds", 0) * clip.rate)
+    after = int((p.number("audio_delay_seconds", 0) + 1.0) * clip.rate)
+    clip.change(before + _encodec_length(p, clip) + after, "padded to")
+
+
+def qwen3_asr(p: Parameters, clip: Clip) -> None:
+    """Take frames of all samples, in whole windows of the encoder."""
+    least = p.integer("min_length", 0)
+    longer = Clip(max(clip.samples, least), max(clip.longest, least), clip.rate)
+    samples = padded(p, longer, "max_length", p.integer("chunk_length") * clip.rate, False)
+    if samples <= p.integer("n_fft") // 2:
+        clip.refuse(_TOO_SHORT)
+    frames = align(samples // p.integer("hop_length"), 2 * p.integer("n_window"))
+    clip.change(frames, "in", "frames")
+
+
+def voxtral_realtime(p: Parameters, clip: Clip) -> None:
+    """Take centered frames without the last one."""
+    if clip.longest <= p.integer("n_fft") // 2:
+        clip.refuse(_TOO_SHORT)
+    clip.change(clip.longest // p.integer("hop_length"), "in", "frames")
+
+
+def univnet(p: Parameters, clip: Clip) -> None:
+    """Cut to a length in seconds, and take frames of the samples with their reflection."""
+    samples = padded(p, clip, True, p.integer("max_length_s") * clip.rate, True)
+    length, hop = p.integer("filter_length"), p.integer("hop_length")
+    edge = int((length - hop) / 2)
+    clip.change(1 + (samples + 2 * edge - length) // hop, "in", "frames")
+
+
+def inkling(p: Parameters, clip: Clip) -> None:
+    """Take a frame for each started step."""
+    clip.change(-(-clip.longest // round(p.number("audio_token_duration_s") * clip.rate)), "in", "frames")
 
 
 AUDIOS: dict[str, Rule] = {
@@ -183,9 +242,17 @@ AUDIOS: dict[str, Rule] = {
     for rule, names in {
         whisper: "Whisper",
         waveform: "Wav2Vec2 SpeechT5",
-        longest: "OmniASR",
-        multiple_of: "Dac Dia MuseSpark",
+        longest: "OmniASR WavTokenizer",
+        multiple_of: "Dac Dia MuseSpark PeAudio VibeVoiceAcousticTokenizer",
         encodec: "Encodec",
+        kyutai: "KyutaiSpeechToText",
+        clvp: "Clvp",
+        cohere_asr: "CohereAsr",
+        qwen3_asr: "Qwen3ASR",
+        voxtral_realtime: "VoxtralRealtime",
+        univnet: "UnivNet",
+        inkling: "Inkling",
+        whisper_windows: "MossTranscribeDiarize",
         ast: "AST",
         seamless: "SeamlessM4T",
         speech_to_text: "Speech2Text",

@@ -37,6 +37,7 @@ class Canvas:
         self.file = (frames, *size) if frames else size
         self.size, self.frames = size, frames
         self.tiles: list[Size] = []
+        self.segments: list[int] = []  # frames of each part of a video
         self.steps: list[str] = []
 
     def refuse(self, message: str, help_: str = "pass another size") -> NoReturn:
@@ -86,8 +87,16 @@ class Canvas:
         self.tiles = tiles
         self.note(text)
 
+    def segment(self, longest: int) -> None:
+        """Split a video into segments of frames."""
+        count = self.checked(-(-self.frames // longest))
+        self.segments = [min(longest, self.frames - longest * place) for place in range(count)]
+        if count > 1:
+            self.note(f"{count} segments of {longest} frames")
+
     def trace(self) -> Trace:
         """Return the result."""
         sizes = self.tiles or [self.size]
-        frames = (self.frames,) if self.frames else ()
-        return Trace(self.file, tuple((*frames, *size) for size in sizes), tuple(self.steps))
+        parts = [(frames,) for frames in self.segments] or [(self.frames,) if self.frames else ()]
+        tensors = tuple((*frames, *size) for frames in parts for size in sizes)
+        return Trace(self.file, tensors, tuple(self.steps))

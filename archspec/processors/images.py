@@ -228,3 +228,45 @@ def fuyu(p: Parameters, image: Canvas) -> None:
         image.resize((int(image.size[0] * scale), int(image.size[1] * scale)))
     if p.flag("do_pad"):
         image.pad(size)
+
+
+def eomt(p: Parameters, image: Canvas) -> None:
+    """Resize, and split along the longer side or pad to a square."""
+    resize(p, image)
+    keys = p.size()
+    if p.flag("do_split_image"):
+        (edge,), (height, width) = p.edges("size", "shortest_edge"), image.size
+        count = -(-max(height, width) // edge)
+        step = edge - ((count * edge - max(height, width)) / (count - 1) if count > 1 else 0)
+        starts = [int(place * step) for place in range(image.checked(count))]
+        cut = [min(edge, max(height, width) - start) for start in starts]
+        image.split_into([(one, width) if height > width else (height, one) for one in cut], f"{count} pieces")
+    if p.flag("do_pad"):
+        (shortest,) = p.edges("size", "shortest_edge")
+        target = shortest, keys.get("longest_edge", shortest)
+        image.tiles = [(max(target[0], one[0]), max(target[1], one[1])) for one in image.tiles]
+        image.pad((max(target[0], image.size[0]), max(target[1], image.size[1])))
+
+
+def sapiens(p: Parameters, image: Canvas) -> None:
+    """Resize to a size, or with padding into it."""
+    if p.flag("do_resize") and p.flag("do_pad"):
+        image.resize(resizing.fit_inside(image.size, *p.sides()))
+        image.crop(p.sides())
+    elif p.flag("do_resize"):
+        resize_by_keys(p, image)
+    center_crop(p, image)
+
+
+def tvp(p: Parameters, image: Canvas) -> None:
+    """Resize by the longest edge and crop; images are the frames of a video."""
+    if p.flag("do_resize"):
+        keys = p.size()
+        if {*keys} == {"longest_edge"}:
+            longest, (height, width) = keys["longest_edge"], image.size
+            ratio = min(height, width) * 1.0 / max(height, width)
+            shorter = int(longest * ratio)
+            image.resize((longest, shorter) if height >= width else (shorter, longest))
+        else:
+            resize_by_keys(p, image)
+    center_crop(p, image)

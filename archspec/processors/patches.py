@@ -64,6 +64,8 @@ def _enlarged(size: Size, factor: int) -> Size:
 
 def glm(p: Parameters, image: Canvas) -> None:
     factor = p.integer("patch_size") * p.integer("merge_size")
+    if p.get("patch_expand_factor") not in (None, 1):
+        p.refuse("patch_expand_factor", "is not supported", "set it to 1")
     if not p.flag("do_resize"):
         whole_patches(p, image, factor)
         return
@@ -76,11 +78,11 @@ def glm(p: Parameters, image: Canvas) -> None:
 def emu(p: Parameters, image: Canvas) -> None:
     """Resize to multiples of the spatial factor with a limited number of pixels."""
     if p.flag("do_resize"):
-        limits = p.edges("size", "min_pixels", "max_pixels") if p.get("size") else ()
-        least, most = limits or (p.integer("min_pixels"), p.integer("max_pixels"))
+        by_size = p.name.startswith("Apertus")
+        limits = p.edges("size", *_LIMITS.values()) if by_size else [p.integer(one) for one in _LIMITS.values()]
         if resizing.is_elongated(image.size):
             image.refuse("has an aspect ratio of more than 200, which the class rejects")
-        image.resize(resizing.fit_pixels(image.size, p.integer("spatial_factor"), least, most))
+        image.resize(resizing.fit_pixels(image.size, p.integer("spatial_factor"), *limits))
 
 
 def note_batch(p: Parameters, images: Sequence[Canvas]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.processors import resizing
+from archspec.processors import more_patches, patches, resizing
 from archspec.processors.canvas import Canvas
 from archspec.processors.parameters import Parameters, Size
 from archspec.processors.patches import pixel_limits, resize_to_pixels, whole_patches
@@ -69,3 +69,38 @@ def pad_frames(p: Parameters, videos: Sequence[Canvas]) -> None:
         if p.flag("do_pad") and video.frames < frames:
             video.note(f"padded to {frames:,} frames")
             video.frames = frames
+
+
+def glm5(p: Parameters, video: Canvas) -> None:
+    """Limit the tokens of all frames together (GLM-5)."""
+    more_patches.glm5(p, video)
+    whole_frames(p, video)
+
+
+def minimax(p: Parameters, video: Canvas) -> None:
+    """Limit the pixels of a frame, and split the frames into segments (MiniMax-M3)."""
+    factor = p.integer("patch_size") * p.integer("merge_size")
+    if p.flag("do_resize"):
+        resize_to_pixels(p, video, (p.integer("min_pixels"), p.integer("max_pixels")))
+    else:
+        whole_patches(p, video, factor)
+    whole_frames(p, video)
+    step = p.integer("temporal_patch_size")
+    longest = p.integer("vision_segment_max_frames") * step if p.get("vision_segment_max_frames") else video.frames
+    video.segment(longest)
+
+
+def muse(p: Parameters, video: Canvas) -> None:
+    """Limit the tokens of a frame (Muse)."""
+    patches.muse(p, video)
+    whole_frames(p, video)
+
+
+def smolvlm(p: Parameters, video: Canvas) -> None:
+    """Resize to the square of a tile (SmolVLM)."""
+    if p.flag("do_resize"):
+        (tile,) = p.edges("max_image_size", "longest_edge")
+        keys = p.size()
+        if "longest_edge" not in keys and "height" not in keys:
+            p.refuse("size", f"has keys that {p.name} does not support")
+        video.resize((tile, tile))
