@@ -11,7 +11,7 @@ from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
-from archspec.costs.items import check_items, check_placed, placed_tokens, with_items
+from archspec.costs.items import check_items, check_placed, placed_tokens, tokens_of_items, with_items
 from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import element_bytes
@@ -59,8 +59,11 @@ class Forward:
 
     ``call`` has the batch size and lengths, ``architecture`` is the class. ``tree`` has its modules with
     their costs, ``scope`` the config, ``built`` the builder. ``held`` names the other validated numbers:
-    `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory).
+    `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory). ``files`` tells what became
+    of images, videos and audio files.
     """
+
+    files: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -109,6 +112,11 @@ class Forward:
             raise ArchspecError(
                 f"{name} {why}", help=f"leave out {option('past')}, and pass all tokens as {option('tokens')}"
             )
+
+    @cached_property
+    def item_tokens(self) -> dict[str, list[int]]:
+        """The tokens of the text that each image, video and audio takes the place of, by modality."""
+        return tokens_of_items(self.built, self.call)
 
     def check_cache(self) -> None:
         """Raise :class:`ArchspecError` for a class that does not return a KV cache."""

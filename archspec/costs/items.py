@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
-from archspec.costs.media import UNKNOWN, UnknownSize, only_modality
+from archspec.costs.media import UNKNOWN, UnknownSize, only_modality, size_text
 from archspec.costs.records import Call, Media, axes_of, sizes_of
 from archspec.errors import ArchspecError, option
+from archspec.processors.requested import Requested
 from archspec.specs.records import MODALITIES
 from archspec.typing_light import Any
 
@@ -80,20 +81,40 @@ def check_placed(built: CostBuilder, call: Call) -> None:
         raise ArchspecError(message, help=help_)
 
 
+def fit_defaults(given: Requested, scope: Scope, architecture: str) -> Requested:
+    """Return the only size that a class takes, where defaults of its processor give another one.
+
+    Without a file of its checkpoint, transformers resizes to a size that the class may not take.
+    """
+    for modality in given.assumed:
+        built = _probe(scope, architecture, modality)
+        if built is None or modality not in built.only:
+            continue
+        only = built.taken[modality]
+        items = given.sizes[modality]
+        if all(sizes_of(item) == only for item in items):
+            continue
+        size = only if len(only) > 1 else only[0]
+        text = f"{modality} are {size_text(only)}: the only size that {architecture} takes"
+        sizes = {**given.sizes, modality: (size,) * len(items)}
+        given = given._replace(sizes=sizes, lines=(*given.lines, text))
+    return given
+
+
 def takes(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] | None]:
     """Return the modalities that a class takes, each with its only or usual size; None for any size."""
+    only = modality_of(scope, architecture)
     call = with_items(Call(1, 1), scope, architecture)
     try:
-        built = build_costs(scope, architecture, axes_of(call))
-    except UnknownSize:
-        modality = modality_of(scope, architecture)
-        if modality is None:
-            raise
-        return {modality: None}
-    return {modality: _usual_size(scope, architecture, modality) for modality in built.modalities}
+        modalities = [only] if only else [*build_costs(scope, architecture, axes_of(call)).modalities]
+    except UnknownSize as error:
+        modalities = [error.modality]
+    probes = {modality: _probe(scope, architecture, modality) for modality in modalities}
+    return {name: None if built is None else built.taken.get(name) for name, built in probes.items()}
 
 
-def _usual_size(scope: Scope, architecture: str, modality: str) -> tuple[int, ...] | None:
+def _probe(scope: Scope, architecture: str, modality: str) -> CostBuilder | None:
+    """Return a build with one item whose size the class decides; None if it takes any size."""
     axes: dict[str, Any] = axes_of(with_items(Call(1, 1), scope, architecture))
     unknown = ((1, (UNKNOWN,) * len(MODALITIES[modality])),)
     built = CostBuilder(scope, {**axes, "media": Media(**{modality: unknown})})
@@ -101,4 +122,4 @@ def _usual_size(scope: Scope, architecture: str, modality: str) -> tuple[int, ..
         built.build(architecture)
     except UnknownSize:
         return None
-    return built.taken.get(modality)
+    return built

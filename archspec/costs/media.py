@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from math import prod
+from operator import ne
 
 from archspec.configs.scope import Scope
 from archspec.costs.grid import grid_after, positions_of
@@ -30,6 +31,8 @@ Run = Callable[[], Node | None]
 
 class UnknownSize(ArchspecError):
     """The class takes items of any size, and none is given."""
+
+    modality = ""
 
 
 class Group:
@@ -60,6 +63,7 @@ class OnItems(Builder):
         """Forget the items of an earlier build."""
         self.modalities: dict[str, bool] = {}  # True if the class does not run without
         self.taken: dict[str, tuple[Any, ...]] = {}
+        self.only: set[str] = set()  # modalities of which the class takes no other size
         self.placed: dict[str, list[Placed]] = {}
         self.open_groups: list[Group] = []  # that run now
 
@@ -153,12 +157,18 @@ class OnItems(Builder):
         given = [frame.axes[name] for name in names]
         if UNKNOWN in given:
             self.taken[modality] = tuple(size)
+            if not self.takes_others(module):
+                self.only.add(modality)
             grid = dict(zip(names, size, strict=True))
             self.axes = frame.axes = {**frame.axes, **grid, "tokens": prod(size), "context": prod(size)}
-        elif not module.any_size and not all(one == other for one, other in zip(given, size, strict=True)):
+        elif not self.takes_others(module) and any(map(ne, given, size)):
             what, takes = size_text(given), size_text(size)
-            message = f"{module.name} takes {modality} of {takes} only, not {what}"
-            raise ArchspecError(message, help=f"pass {modality} of {takes}, or leave out {option(modality)}")
+            help_ = f"pass {modality} of {takes}, or leave out {option(modality)}"
+            raise ArchspecError(f"{module.name} takes {modality} of {takes} only, not {what}", help=help_)
+
+    def takes_others(self, module: Module) -> bool:
+        """Return True if a module takes items of other sizes than its `sizes:`."""
+        return module.other_sizes == "any" or (module.other_sizes == "interpolated" and self.textless)
 
     def media_tokens(self, name: str, frame: Frame) -> Any:
         """Return the tokens of all items of a modality, for each sequence."""
@@ -249,7 +259,9 @@ def unknown_size(modality: str) -> UnknownSize:
     """Return the error for a class that takes items of any size, if none is given."""
     example = {"images": "224x224", "videos": "16@224x224", "audios": "3000f"}[modality]
     name = option(modality[:-1], example)
-    return UnknownSize(f"the size of the {modality} is missing", help=f"pass {name}, for example")
+    found = UnknownSize(f"the size of the {modality} is missing", help=f"pass {name}, for example")
+    found.modality = modality
+    return found
 
 
 def size_text(size: Any) -> str:

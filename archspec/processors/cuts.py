@@ -49,7 +49,11 @@ def _minicpm_size(size: tuple[float, float], resolution: int, factor: int, enlar
 
 def lfm2(p: Parameters, image: Canvas) -> None:
     """Split a large image, with the whole image after the tiles (LFM2-VL)."""
-    patch, factor, side = p.integer("encoder_patch_size"), p.integer("downsample_factor"), p.integer("tile_size")
+    patch, factor, side = (
+        p.integer("encoder_patch_size"),
+        p.integer("downsample_factor"),
+        p.integer("tile_size"),
+    )
     least, most = most_tiles(p, "min_tiles"), most_tiles(p, "max_tiles")
     splits = p.flag("do_image_splitting") and not least == most == 1
     if splits and least > most:
@@ -147,7 +151,9 @@ def molmo(p: Parameters, image: Canvas) -> None:
     """Split into overlapping crops, with the whole image before them (Molmo 2)."""
     side, patch = p.square(), p.integer("patch_size")
     margins = p.get("overlap_margins")
-    if not (isinstance(margins, list | tuple) and len(margins) == 2 and all(type(one) is int for one in margins)):
+    if not (
+        isinstance(margins, list | tuple) and len(margins) == 2 and all(type(one) is int for one in margins)
+    ):
         p.refuse("overlap_margins", "must be two integers", "write a list such as [4, 4]")
     margin = sum(margins) * patch
     window = (side // patch - sum(margins)) * patch

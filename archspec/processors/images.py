@@ -240,7 +240,9 @@ def eomt(p: Parameters, image: Canvas) -> None:
         step = edge - ((count * edge - max(height, width)) / (count - 1) if count > 1 else 0)
         starts = [int(place * step) for place in range(image.checked(count))]
         cut = [min(edge, max(height, width) - start) for start in starts]
-        image.split_into([(one, width) if height > width else (height, one) for one in cut], f"{count} pieces")
+        image.split_into(
+            [(one, width) if height > width else (height, one) for one in cut], f"{count} pieces"
+        )
     if p.flag("do_pad"):
         (shortest,) = p.edges("size", "shortest_edge")
         target = shortest, keys.get("longest_edge", shortest)

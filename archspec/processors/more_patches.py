@@ -44,7 +44,9 @@ def glm5(p: Parameters, image: Canvas) -> None:
     target = _glm5_target(image, frames, step, factor, (least, most))
     scale = min(target[0] / height, target[1] / width)
     scale = min(1.0, scale) if frames * height * width >= least else scale
-    image.resize((max(1, min(target[0], floor(height * scale))), max(1, min(target[1], floor(width * scale)))))
+    image.resize(
+        (max(1, min(target[0], floor(height * scale))), max(1, min(target[1], floor(width * scale))))
+    )
     image.pad(target)
 
 
@@ -94,7 +96,9 @@ def _neomme_size(p: Parameters, size: Size) -> Size:
     if not fits(rows, columns):
         rows, columns = (max(1, floor(edge * scale)) for edge in size)
         if most and rows * columns > most:
-            rows, columns = (max(1, most // columns), columns) if rows >= columns else (rows, max(1, most // rows))
+            rows, columns = (
+                (max(1, most // columns), columns) if rows >= columns else (rows, max(1, most // rows))
+            )
         return rows, columns
     if pixels < least and rows * columns < least:
         larger = max(1, ceil(size[0] * scale)), max(1, ceil(size[1] * scale))

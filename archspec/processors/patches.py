@@ -79,7 +79,9 @@ def emu(p: Parameters, image: Canvas) -> None:
     """Resize to multiples of the spatial factor with a limited number of pixels."""
     if p.flag("do_resize"):
         by_size = p.name.startswith("Apertus")
-        limits = p.edges("size", *_LIMITS.values()) if by_size else [p.integer(one) for one in _LIMITS.values()]
+        limits = (
+            p.edges("size", *_LIMITS.values()) if by_size else [p.integer(one) for one in _LIMITS.values()]
+        )
         if resizing.is_elongated(image.size):
             image.refuse("has an aspect ratio of more than 200, which the class rejects")
         image.resize(resizing.fit_pixels(image.size, p.integer("spatial_factor"), *limits))

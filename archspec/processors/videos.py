@@ -86,7 +86,9 @@ def minimax(p: Parameters, video: Canvas) -> None:
         whole_patches(p, video, factor)
     whole_frames(p, video)
     step = p.integer("temporal_patch_size")
-    longest = p.integer("vision_segment_max_frames") * step if p.get("vision_segment_max_frames") else video.frames
+    longest = (
+        p.integer("vision_segment_max_frames") * step if p.get("vision_segment_max_frames") else video.frames
+    )
     video.segment(longest)
 
 

@@ -164,7 +164,7 @@ class Module(NamedTuple):
     returned: bool = False  # the class returns a cache that it does not take
     inputs: Mapping[str, tuple[str, ...]] | str | None = None  # attributes by modality, or one for all
     sizes: Expression | None = None
-    any_size: bool = False  # `sizes` are only those of a call without sizes
+    other_sizes: str = ""  # any: it takes others, too; interpolated: only where it is the whole model
     branches: tuple[str, ...] = ()
     after: Mapping[str, Expression] = _NOTHING
     placeholders: Mapping[str, Expression] = _NOTHING
