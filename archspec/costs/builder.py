@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from archspec.configs.scope import Scope
-from archspec.costs.media import OnItems
+from archspec.costs.media import TOTAL, OnItems
 from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction
 from archspec.costs.records import (
     ALLOCATIONS,
@@ -123,6 +123,8 @@ class Costed(OnItems):
             return super().name(name, node)
         if name in MEDIA_TOKENS:
             return self.media_tokens(name, frame)
+        if name in MODALITIES:
+            return self.number_of_items(name, frame)
         if name == "layer_idx" and frame.layer_idx is not None:
             self.layer_reads.append(_ITSELF)
             return frame.layer_idx
@@ -131,6 +133,8 @@ class Costed(OnItems):
         return self.known(axes[name], axes) if name in axes else super().name(name, node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
+        if name == TOTAL and self.axes is not None and len(node.args) == 1:
+            return self.total(node.args[0], local)
         found = self.scope.spec.library.contractions().get(name)
         return (
             super().call(name, node, local)
@@ -196,7 +200,7 @@ class Costed(OnItems):
     def _child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""
         frame = self.frames[-1]
-        runs = frame.runs.get(name) if frame.axes is not None else None
+        runs = frame.runs.get(name) if self.axes is not None else None
         child = self.part(inner) if runs is None else self._run(inner, name, runs)
         stated = frame.saves.get(name)
         if stated is None or child is None:
@@ -208,7 +212,7 @@ class Costed(OnItems):
         return child
 
     def _run(self, inner: Body, name: str, runs: Runs) -> Node | None:
-        frame, attends = self.frames[-1], self.attends
+        attends = self.attends
         given = runs if isinstance(runs, dict) else {"tokens": runs}
         if isinstance(runs, dict) and "tokens" in runs:
             self.encodes |= runs["tokens"].text == "new_encoder_tokens"

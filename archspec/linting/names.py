@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from archspec.costs.media import TOTAL
 from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.language.expression import Expression, callee, text_of
 from archspec.language.operations import FUNCTIONS
@@ -170,7 +171,7 @@ def _attribute(node: ast.Attribute, context: Context) -> Found:
 
 def _call(node: ast.Call, context: Context) -> Found:
     name, contraction = callee(node), context.spec.library.contractions().get(callee(node))
-    if name in FUNCTIONS or name in CONTAINERS or name == "given":
+    if name in FUNCTIONS or name in CONTAINERS or name in ("given", TOTAL):
         if node.keywords:
             yield f"{name}() does not take keyword arguments", node, "pass them by position"
     elif name in LEAVES:

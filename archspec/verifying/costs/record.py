@@ -27,6 +27,7 @@ SCOPE = {
     *("AutoModelForQuestionAnswering", "AutoModelForSequenceClassification"),
     "AutoModelForTokenClassification",
 }
+_INPUTS = {"input_ids"}
 _PRELOAD = ("torch", "archspec.verifying.costs.verify")
 _TIMEOUT = 600.0  # seconds
 _UNDESCRIBED = re.compile(r"(?P<line>\S+:\d+):\d+: .*undescribed is described.*\(in (?P<module>\w+)\.ops\)")
@@ -51,16 +52,16 @@ class Line(NamedTuple):
 
 
 def in_scope() -> Chosen:
-    """Return the supported text classes: those of the auto classes in SCOPE, and their base models."""
-    from archspec.reference import auto_classes
+    """Return the supported classes that take token ids, or that an auto class of SCOPE lists."""
+    from archspec.reference import auto_classes, model_class
+    from archspec.reference.contents import parameters_of
 
-    now, known = auto_classes(), shipped_library().index()
-    types = {model_type for (model_type, _), autos in now.items() if {*autos} & SCOPE}
-    found: Chosen = {}
-    for (model_type, architecture), autos in now.items():
-        text = {*autos} & {*SCOPE, "AutoModel"} and model_type in types
-        if text and model_type in known.get(architecture, ()):
-            found[model_type] = (*found.get(model_type, ()), architecture)
+    autos, found = auto_classes(), dict[str, tuple[str, ...]]()
+    for architecture, types in shipped_library().index().items():
+        for model_type in types:
+            listed = SCOPE.intersection(autos.get((model_type, architecture), ()))
+            if listed or _INPUTS & parameters_of(model_class(architecture, model_type)):
+                found[model_type] = (*found.get(model_type, ()), architecture)
     return found
 
 
