@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from archspec.configs.scope import Scope
-from archspec.costs.media import TOTAL, OnItems
+from archspec.costs.media import OF_ALL, OnItems
 from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction
 from archspec.costs.records import (
     ALLOCATIONS,
@@ -133,8 +133,8 @@ class Costed(OnItems):
         return self.known(axes[name], axes) if name in axes else super().name(name, node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
-        if name == TOTAL and self.axes is not None and len(node.args) == 1:
-            return self.total(node.args[0], local)
+        if name in OF_ALL and self.axes is not None and len(node.args) == 1:
+            return self.of_all(name, node.args[0], local)
         found = self.scope.spec.library.contractions().get(name)
         return (
             super().call(name, node, local)
