@@ -25,7 +25,7 @@ from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
 UNKNOWN = object()  # a size that the class decides, if it takes only one
-TOTAL = "total"  # the function of the language that adds up a number of all items of a call
+OF_ALL = ("total", "most")  # functions of the language: the sum, the maximum of a number over all items of a call
 Run = Callable[[], Node | None]
 
 
@@ -185,14 +185,17 @@ class OnItems(Builder):
         groups = frame.sections.get(modality, [])
         return sum(group.start["batch"] for group in groups[1:]) + groups[0].start["batch"] if groups else 0
 
-    def total(self, node: ast.expr, local: Locals) -> Any:
-        """Return the sum of an expression's values over all items that run together with these."""
+    def of_all(self, name: str, node: ast.expr, local: Locals) -> Any:
+        """Return the sum or the maximum of an expression's values over all items that run together with these."""
         frame, found = self.frames[-1], []
         outer = frame.now
         for group in self.open_groups:
             frame.now = group.start
-            found.append(group.start["batch"] * self.visit(node, dict(local)))
+            value = self.visit(node, dict(local))
+            found.append(value if name == "most" else group.start["batch"] * value)
         frame.now = outer
+        if name == "most" and len(found) > 1:
+            return max(found)
         return sum(found[1:], start=found[0]) if found else 0
 
     def pass_on(self, axes: Axes) -> None:
