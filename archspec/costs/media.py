@@ -242,6 +242,17 @@ class OnItems(Builder):
         transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
         return {**self.axes, "tokens": prod(before)} if transposed else self.axes
 
+    def at(self, module: ast.expr, size: list[ast.expr], local: Locals) -> Any:
+        if not self.on_items:
+            return super().at(module, size, local)
+        outer = self.axes
+        values = [self.visit(one, dict(local)) for one in size]
+        names = [name for name in GRID if outer is not None and outer[name] is not None]
+        self._flow(dict(zip(names, values, strict=True)))
+        built = self.visit(module, local)
+        self.axes = outer
+        return built
+
     def _flow(self, given: Axes) -> None:
         assert self.axes is not None
         self.axes = {**self.axes, **given}
