@@ -9,7 +9,18 @@ from archspec.errors import Place, Problem, Source, SpecError
 from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
-from archspec.specs.records import GRID, KEYS, MODALITIES, RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
+from archspec.specs.records import (
+    AFTER,
+    KEYS,
+    MODALITIES,
+    RESERVED,
+    RUNS,
+    Body,
+    Contraction,
+    Module,
+    Runs,
+    Tie,
+)
 from archspec.typing_light import Any
 
 _TIE = re.compile(r"((?:\{[^{}]*\}|[^\s{])*)\s*(.*)", re.DOTALL)
@@ -137,7 +148,7 @@ class ModuleParser(PartReader):
             any_size=self.text(node, "sizes").endswith(_ANY_SIZE),
             inputs=self._inputs(node),
             branches=self.texts(node, "branches"),
-            after=self.named_expressions(node, "after", path, ("batch", "tokens", *GRID)),
+            after=self.named_expressions(node, "after", path, AFTER),
             placeholders=self.named_expressions(node, "placeholders", path, (*MODALITIES,)),
             runs=self._runs(self.mapping(node, "runs"), f"{name}.runs."),
             ops=self.expressions(node, "ops", path),
