@@ -17,7 +17,7 @@ from archspec.costs.records import FLOWING, Axes
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import value_of
-from archspec.specs.records import GRID, MODALITIES, Module
+from archspec.specs.records import GRID, MAPS, MODALITIES, Module
 from archspec.specs.torch_layers import decidable
 from archspec.tree.builder import Builder
 from archspec.tree.inside import Frame
@@ -33,6 +33,15 @@ class UnknownSize(ArchspecError):
     """The class takes items of any size, and none is given."""
 
     modality = ""
+
+
+class Maps(list[Any]):
+    """The sizes of the feature maps that a backbone returns, each a list of height and width."""
+
+    @property
+    def cache_key(self) -> Any:
+        """What the cache of modules knows it by."""
+        return tuple((type(one).__name__, getattr(one, "cache_key", one)) for size in self for one in size)
 
 
 class Group:
@@ -140,7 +149,7 @@ class OnItems(Builder):
             given = ((axes["batch"], given[0][1]),)  # one item for each sequence
         found = []
         for count, size in given:
-            grid = dict.fromkeys(GRID) | dict(zip(names, size, strict=True))
+            grid = {**dict.fromkeys(GRID), MAPS: Maps(), **dict(zip(names, size, strict=True))}
             tokens = UNKNOWN if UNKNOWN in size else prod(size)
             none = {"past": 0, "encoder_tokens": 0, "new_encoder_tokens": 0}
             more = {"batch": count, "tokens": tokens, "context": tokens, "modality": modality}
@@ -256,6 +265,8 @@ class OnItems(Builder):
     def _flow(self, given: Axes) -> None:
         assert self.axes is not None
         self.axes = {**self.axes, **given}
+        if MAPS in given:
+            self.axes[MAPS] = Maps(given[MAPS])
         grid = [self.axes[name] for name in GRID if self.axes[name] is not None]
         if "tokens" not in given and given.keys() & {*GRID}:
             self.axes["tokens"] = prod(grid)

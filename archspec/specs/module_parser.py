@@ -10,7 +10,7 @@ from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.records import (
-    GRID,
+    AFTER,
     KEYS,
     MODALITIES,
     RESERVED,
@@ -148,7 +148,7 @@ class ModuleParser(PartReader):
             other_sizes=self.text(node, "sizes").partition(_OTHER_SIZES)[2],
             inputs=self._inputs(node),
             branches=self.texts(node, "branches"),
-            after=self.named_expressions(node, "after", path, ("batch", "tokens", *GRID)),
+            after=self.named_expressions(node, "after", path, AFTER),
             placeholders=self.named_expressions(node, "placeholders", path, (*MODALITIES,)),
             runs=self._runs(self.mapping(node, "runs"), f"{name}.runs."),
             ops=self.expressions(node, "ops", path),
