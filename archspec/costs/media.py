@@ -155,9 +155,16 @@ class OnItems(Builder):
             self.taken[modality] = tuple(size)
             grid = dict(zip(names, size, strict=True))
             self.axes = frame.axes = {**frame.axes, **grid, "tokens": prod(size), "context": prod(size)}
-        elif not module.any_size and not all(one == other for one, other in zip(given, size, strict=True)):
-            what, takes = size_text(given), size_text(size)
-            message = f"{module.name} takes {modality} of {takes} only, not {what}"
+            return
+        pairs = list(zip(given, size, strict=True))
+        fits = all(one == other for one, other in pairs) or (
+            module.at_most and all(value_of(one) <= value_of(other) for one, other in pairs)
+        )
+        if not module.any_size and not fits:
+            what, takes = size_text(given), ("at most " if module.at_most else "") + size_text(size)
+            message = (
+                f"{module.name} takes {modality} of {takes}{'' if module.at_most else ' only'}, not {what}"
+            )
             raise ArchspecError(message, help=f"pass {modality} of {takes}, or leave out {option(modality)}")
 
     def media_tokens(self, name: str, frame: Frame) -> Any:
@@ -225,6 +232,11 @@ class OnItems(Builder):
         if UNKNOWN in before:
             raise unknown_size(axes["modality"])
         after = grid_after(name, before, arguments, keywords)
+        if any(value_of(one) < 1 for one in after):
+            modality = axes["modality"]
+            raise ArchspecError(
+                f"the {modality} are too small: {name} gives no output", help=f"pass larger {modality}"
+            )
         self._flow(dict(zip(names, after, strict=True)))
         transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
         return {**self.axes, "tokens": prod(before)} if transposed else self.axes

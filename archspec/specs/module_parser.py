@@ -25,6 +25,7 @@ from archspec.typing_light import Any
 
 _TIE = re.compile(r"((?:\{[^{}]*\}|[^\s{])*)\s*(.*)", re.DOTALL)
 _ANY_SIZE = ", or any"  # ends `sizes:` if the module also takes other sizes
+_OR_LESS = ", or less"  # ends `sizes:` if it also takes smaller ones
 _SIGNATURE = "write Name or Name(parameter, other=default)"
 Parameters = dict[str, Expression | None]
 
@@ -146,6 +147,7 @@ class ModuleParser(PartReader):
             **self.single_expressions(node, ("extends", "output_embeddings"), path),
             sizes=self._sizes(node, path),
             any_size=self.text(node, "sizes").endswith(_ANY_SIZE),
+            at_most=self.text(node, "sizes").endswith(_OR_LESS),
             inputs=self._inputs(node),
             branches=self.texts(node, "branches"),
             after=self.named_expressions(node, "after", path, ("batch", "tokens", *GRID)),
@@ -162,7 +164,7 @@ class ModuleParser(PartReader):
         given = node.items.get("sizes")
         if given is None:
             return None
-        text = self.scalar(given).removesuffix(_ANY_SIZE)
+        text = self.scalar(given).removesuffix(_ANY_SIZE).removesuffix(_OR_LESS)
         return self.compose(f"[{text}]", given.place, f"{path}sizes")
 
     def _inputs(self, node: Mapping) -> dict[str, tuple[str, ...]] | str | None:

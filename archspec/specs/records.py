@@ -165,6 +165,7 @@ class Module(NamedTuple):
     inputs: Mapping[str, tuple[str, ...]] | str | None = None  # attributes by modality, or one for all
     sizes: Expression | None = None
     any_size: bool = False  # `sizes` are only those of a call without sizes
+    at_most: bool = False  # `sizes` are the largest ones
     branches: tuple[str, ...] = ()
     after: Mapping[str, Expression] = _NOTHING
     placeholders: Mapping[str, Expression] = _NOTHING
