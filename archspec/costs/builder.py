@@ -195,7 +195,9 @@ class Costed(OnItems):
         modalities = [one for one in MODALITIES if name in inputs.get(one, ())]
         if not modalities:
             return self._child_here(name, inner)
-        return merge([self.run_section(frame, one, lambda: self._child_here(name, inner)) for one in modalities])
+        return merge(
+            [self.run_section(frame, one, lambda: self._child_here(name, inner)) for one in modalities]
+        )
 
     def _child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from math import prod
-from operator import ne
+from operator import le, ne
 
 from archspec.configs.scope import Scope
 from archspec.costs.grid import grid_after, positions_of
@@ -25,7 +25,10 @@ from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
 UNKNOWN = object()  # a size that the class decides, if it takes only one
-OF_ALL = ("total", "most")  # functions of the language: the sum, the maximum of a number over all items of a call
+OF_ALL = (
+    "total",
+    "most",
+)  # functions of the language: the sum, the maximum of a number over all items of a call
 Run = Callable[[], Node | None]
 
 
@@ -170,10 +173,13 @@ class OnItems(Builder):
                 self.only.add(modality)
             grid = dict(zip(names, size, strict=True))
             self.axes = frame.axes = {**frame.axes, **grid, "tokens": prod(size), "context": prod(size)}
-        elif not self.takes_others(module) and any(map(ne, given, size)):
+            return
+        is_less = module.other_sizes == "less" and all(map(le, map(value_of, given), map(value_of, size)))
+        if not is_less and not self.takes_others(module) and any(map(ne, given, size)):
             what, takes = size_text(given), size_text(size)
+            takes = f"at most {takes}" if module.other_sizes == "less" else takes
             help_ = f"pass {modality} of {takes}, or leave out {option(modality)}"
-            raise ArchspecError(f"{module.name} takes {modality} of {takes} only, not {what}", help=help_)
+            raise ArchspecError(f"{module.name} takes {modality} of {takes}, not {what}", help=help_)
 
     def takes_others(self, module: Module) -> bool:
         """Return True if a module takes items of other sizes than its `sizes:`."""
@@ -247,6 +253,11 @@ class OnItems(Builder):
         if UNKNOWN in before:
             raise unknown_size(axes["modality"])
         after = grid_after(name, before, arguments, keywords)
+        if any(value_of(one) < 1 for one in after):
+            modality = axes["modality"]
+            raise ArchspecError(
+                f"the {modality} are too small: {name} gives no output", help=f"pass larger {modality}"
+            )
         self._flow(dict(zip(names, after, strict=True)))
         transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
         return {**self.axes, "tokens": prod(before)} if transposed else self.axes

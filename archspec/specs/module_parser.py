@@ -13,6 +13,7 @@ from archspec.specs.records import (
     AFTER,
     KEYS,
     MODALITIES,
+    OTHER_SIZES,
     RESERVED,
     RUNS,
     Body,
@@ -163,8 +164,8 @@ class ModuleParser(PartReader):
         if given is None:
             return None
         text, _, others = self.scalar(given).partition(_OTHER_SIZES)
-        if others not in ("", "any", "interpolated"):
-            help_ = "end it with `, or any`, or with `, or interpolated` where the forward pass has an option"
+        if others not in ("", *OTHER_SIZES):
+            help_ = f"end it with one of: {', '.join(f'`, or {one}`' for one in OTHER_SIZES)}"
             self.problem(f"{others} is not a kind of sizes", given.place, f"{path}sizes", help_)
         return self.compose(f"[{text}]", given.place, f"{path}sizes")
 

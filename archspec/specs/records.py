@@ -77,6 +77,7 @@ MODALITIES = {  # what a class takes besides text, with the axes of one item
     "audios": ("length",),
 }
 GRID = ("frames", "height", "width", "length")  # the axes of the positions inside an item
+OTHER_SIZES = ("any", "less", "interpolated")  # taken by a module; interpolated if it is the whole model
 MAPS = "maps"  # the sizes of the feature maps that a backbone returns
 AFTER = ("batch", "tokens", *GRID, MAPS)  # what `after:` may set
 MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # of all items, per sequence
@@ -166,7 +167,7 @@ class Module(NamedTuple):
     returned: bool = False  # the class returns a cache that it does not take
     inputs: Mapping[str, tuple[str, ...]] | str | None = None  # attributes by modality, or one for all
     sizes: Expression | None = None
-    other_sizes: str = ""  # any: it takes others, too; interpolated: only where it is the whole model
+    other_sizes: str = ""  # one of OTHER_SIZES
     branches: tuple[str, ...] = ()
     after: Mapping[str, Expression] = _NOTHING
     placeholders: Mapping[str, Expression] = _NOTHING
