@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from archspec.configs.scope import Scope
-from archspec.costs.media import TOTAL, OnItems
+from archspec.costs.media import OF_ALL, OnItems, merge
 from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction
 from archspec.costs.records import (
     ALLOCATIONS,
@@ -133,8 +133,8 @@ class Costed(OnItems):
         return self.known(axes[name], axes) if name in axes else super().name(name, node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
-        if name == TOTAL and self.axes is not None and len(node.args) == 1:
-            return self.total(node.args[0], local)
+        if name in OF_ALL and self.axes is not None and len(node.args) == 1:
+            return self.of_all(name, node.args[0], local)
         found = self.scope.spec.library.contractions().get(name)
         return (
             super().call(name, node, local)
@@ -192,10 +192,12 @@ class Costed(OnItems):
             self.axes = axes
             return built
         inputs = {} if self.on_items or not isinstance(frame.module.inputs, dict) else frame.module.inputs
-        modality = next((one for one in MODALITIES if name in inputs.get(one, ())), None)
-        if modality is None:
+        modalities = [one for one in MODALITIES if name in inputs.get(one, ())]
+        if not modalities:
             return self._child_here(name, inner)
-        return self.run_section(frame, modality, lambda: self._child_here(name, inner))
+        return merge(
+            [self.run_section(frame, one, lambda: self._child_here(name, inner)) for one in modalities]
+        )
 
     def _child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""

@@ -113,6 +113,11 @@ class Forward:
                 f"{name} {why}", help=f"leave out {option('past')}, and pass all tokens as {option('tokens')}"
             )
 
+    @property
+    def has_items(self) -> bool:
+        """True if modules run on images, videos or audio."""
+        return any(self.call.media) or any(self.built.modalities.values())
+
     @cached_property
     def item_tokens(self) -> dict[str, list[int]]:
         """The tokens of the text that each image, video and audio takes the place of, by modality."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from math import prod
-from operator import ne
+from operator import le, ne
 
 from archspec.configs.scope import Scope
 from archspec.costs.grid import grid_after, positions_of
@@ -17,7 +17,7 @@ from archspec.costs.records import FLOWING, Axes
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import value_of
-from archspec.specs.records import GRID, MODALITIES, Module
+from archspec.specs.records import GRID, MAPS, MODALITIES, Module
 from archspec.specs.torch_layers import decidable
 from archspec.tree.builder import Builder
 from archspec.tree.inside import Frame
@@ -25,7 +25,10 @@ from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
 UNKNOWN = object()  # a size that the class decides, if it takes only one
-TOTAL = "total"  # the function of the language that adds up a number of all items of a call
+OF_ALL = (
+    "total",
+    "most",
+)  # functions of the language: the sum, the maximum of a number over all items of a call
 Run = Callable[[], Node | None]
 
 
@@ -33,6 +36,15 @@ class UnknownSize(ArchspecError):
     """The class takes items of any size, and none is given."""
 
     modality = ""
+
+
+class Maps(list[Any]):
+    """The sizes of the feature maps that a backbone returns, each a list of height and width."""
+
+    @property
+    def cache_key(self) -> Any:
+        """What the cache of modules knows it by."""
+        return tuple((type(one).__name__, getattr(one, "cache_key", one)) for size in self for one in size)
 
 
 class Group:
@@ -140,7 +152,7 @@ class OnItems(Builder):
             given = ((axes["batch"], given[0][1]),)  # one item for each sequence
         found = []
         for count, size in given:
-            grid = dict.fromkeys(GRID) | dict(zip(names, size, strict=True))
+            grid = {**dict.fromkeys(GRID), MAPS: Maps(), **dict(zip(names, size, strict=True))}
             tokens = UNKNOWN if UNKNOWN in size else prod(size)
             none = {"past": 0, "encoder_tokens": 0, "new_encoder_tokens": 0}
             more = {"batch": count, "tokens": tokens, "context": tokens, "modality": modality}
@@ -161,10 +173,13 @@ class OnItems(Builder):
                 self.only.add(modality)
             grid = dict(zip(names, size, strict=True))
             self.axes = frame.axes = {**frame.axes, **grid, "tokens": prod(size), "context": prod(size)}
-        elif not self.takes_others(module) and any(map(ne, given, size)):
+            return
+        is_less = module.other_sizes == "less" and all(map(le, map(value_of, given), map(value_of, size)))
+        if not is_less and not self.takes_others(module) and any(map(ne, given, size)):
             what, takes = size_text(given), size_text(size)
+            takes = f"at most {takes}" if module.other_sizes == "less" else takes
             help_ = f"pass {modality} of {takes}, or leave out {option(modality)}"
-            raise ArchspecError(f"{module.name} takes {modality} of {takes} only, not {what}", help=help_)
+            raise ArchspecError(f"{module.name} takes {modality} of {takes}, not {what}", help=help_)
 
     def takes_others(self, module: Module) -> bool:
         """Return True if a module takes items of other sizes than its `sizes:`."""
@@ -185,14 +200,17 @@ class OnItems(Builder):
         groups = frame.sections.get(modality, [])
         return sum(group.start["batch"] for group in groups[1:]) + groups[0].start["batch"] if groups else 0
 
-    def total(self, node: ast.expr, local: Locals) -> Any:
-        """Return the sum of an expression's values over all items that run together with these."""
+    def of_all(self, name: str, node: ast.expr, local: Locals) -> Any:
+        """Return the sum or the maximum of an expression's values over all items that run together with these."""
         frame, found = self.frames[-1], []
         outer = frame.now
         for group in self.open_groups:
             frame.now = group.start
-            found.append(group.start["batch"] * self.visit(node, dict(local)))
+            value = self.visit(node, dict(local))
+            found.append(value if name == "most" else group.start["batch"] * value)
         frame.now = outer
+        if name == "most" and len(found) > 1:
+            return max(found)
         return sum(found[1:], start=found[0]) if found else 0
 
     def pass_on(self, axes: Axes) -> None:
@@ -235,13 +253,31 @@ class OnItems(Builder):
         if UNKNOWN in before:
             raise unknown_size(axes["modality"])
         after = grid_after(name, before, arguments, keywords)
+        if any(value_of(one) < 1 for one in after):
+            modality = axes["modality"]
+            raise ArchspecError(
+                f"the {modality} are too small: {name} gives no output", help=f"pass larger {modality}"
+            )
         self._flow(dict(zip(names, after, strict=True)))
         transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
         return {**self.axes, "tokens": prod(before)} if transposed else self.axes
 
+    def at(self, module: ast.expr, size: list[ast.expr], local: Locals) -> Any:
+        if not self.on_items:
+            return super().at(module, size, local)
+        outer = self.axes
+        values = [self.visit(one, dict(local)) for one in size]
+        names = [name for name in GRID if outer is not None and outer[name] is not None]
+        self._flow(dict(zip(names, values, strict=True)))
+        built = self.visit(module, local)
+        self.axes = outer
+        return built
+
     def _flow(self, given: Axes) -> None:
         assert self.axes is not None
         self.axes = {**self.axes, **given}
+        if MAPS in given:
+            self.axes[MAPS] = Maps(given[MAPS])
         grid = [self.axes[name] for name in GRID if self.axes[name] is not None]
         if "tokens" not in given and given.keys() & {*GRID}:
             self.axes["tokens"] = prod(grid)

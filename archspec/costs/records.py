@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
-from archspec.specs.records import GRID, MODALITIES
+from archspec.specs.records import GRID, MAPS, MODALITIES
 from archspec.specs.torch_layers import Leaf
 from archspec.tables.axes import AXES as CALL_AXES
 from archspec.tables.quantities import COSTS, Term
@@ -21,7 +21,7 @@ KERNELS = ("flash", "eager")  # of attention in training
 PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
 _TRANSPOSED = ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 _RECURRENT = ("LSTM", "GRU")
-FLOWING = ("batch", "tokens", "context", *GRID)  # axes that a module passes on to the next one
+FLOWING = ("batch", "tokens", "context", *GRID, MAPS)  # axes that a module passes on to the next one
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
 _CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer saves
 _STATISTIC = 4  # bytes: norms compute in float32

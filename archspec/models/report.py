@@ -226,6 +226,11 @@ def _item_tokens(modality: str) -> Fact:
     return found
 
 
+def _is_shown(name: str, report: Any) -> bool:
+    """Return False for the tokens of a class that does not take a text."""
+    return name != "tokens" or not report.call.built.textless
+
+
 class CallReport(OfModel, Report):
     """A report on one forward pass ``call``, an :class:`archspec.Forward`."""
 
@@ -234,7 +239,7 @@ class CallReport(OfModel, Report):
             axis.help,
             attrgetter(f"call.call.{name}"),
             title=axis_title(name) if name != "new_encoder_tokens" else "",
-            text=lambda length, _: number(length) if length else "",
+            text=lambda length, self, name=name: number(length) if length and _is_shown(name, self) else "",
             kind="int",
             least=axis.minimum,
         )

@@ -10,9 +10,10 @@ from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.records import (
-    GRID,
+    AFTER,
     KEYS,
     MODALITIES,
+    OTHER_SIZES,
     RESERVED,
     RUNS,
     Body,
@@ -148,7 +149,7 @@ class ModuleParser(PartReader):
             other_sizes=self.text(node, "sizes").partition(_OTHER_SIZES)[2],
             inputs=self._inputs(node),
             branches=self.texts(node, "branches"),
-            after=self.named_expressions(node, "after", path, ("batch", "tokens", *GRID)),
+            after=self.named_expressions(node, "after", path, AFTER),
             placeholders=self.named_expressions(node, "placeholders", path, (*MODALITIES,)),
             runs=self._runs(self.mapping(node, "runs"), f"{name}.runs."),
             ops=self.expressions(node, "ops", path),
@@ -163,8 +164,8 @@ class ModuleParser(PartReader):
         if given is None:
             return None
         text, _, others = self.scalar(given).partition(_OTHER_SIZES)
-        if others not in ("", "any", "interpolated"):
-            help_ = "end it with `, or any`, or with `, or interpolated` where the forward pass has an option"
+        if others not in ("", *OTHER_SIZES):
+            help_ = f"end it with one of: {', '.join(f'`, or {one}`' for one in OTHER_SIZES)}"
             self.problem(f"{others} is not a kind of sizes", given.place, f"{path}sizes", help_)
         return self.compose(f"[{text}]", given.place, f"{path}sizes")
 

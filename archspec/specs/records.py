@@ -77,9 +77,12 @@ MODALITIES = {  # what a class takes besides text, with the axes of one item
     "audios": ("length",),
 }
 GRID = ("frames", "height", "width", "length")  # the axes of the positions inside an item
+OTHER_SIZES = ("any", "less", "interpolated")  # taken by a module; interpolated if it is the whole model
+MAPS = "maps"  # the sizes of the feature maps that a backbone returns
+AFTER = ("batch", "tokens", *GRID, MAPS)  # what `after:` may set
 MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # of all items, per sequence
-_OF_ITEMS = (*GRID, *MEDIA_TOKENS, *MODALITIES)
-AXES = (*CALL_AXES, "context", *_OF_ITEMS)  # names of lengths in `runs:`, `ops:` and `cache:`
+_LENGTHS = (*CALL_AXES, "context", *GRID, MAPS)
+AXES = (*_LENGTHS, *MEDIA_TOKENS, *MODALITIES)  # names of lengths in `runs:`, `ops:` and `cache:`
 RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)
@@ -164,7 +167,7 @@ class Module(NamedTuple):
     returned: bool = False  # the class returns a cache that it does not take
     inputs: Mapping[str, tuple[str, ...]] | str | None = None  # attributes by modality, or one for all
     sizes: Expression | None = None
-    other_sizes: str = ""  # any: it takes others, too; interpolated: only where it is the whole model
+    other_sizes: str = ""  # one of OTHER_SIZES
     branches: tuple[str, ...] = ()
     after: Mapping[str, Expression] = _NOTHING
     placeholders: Mapping[str, Expression] = _NOTHING

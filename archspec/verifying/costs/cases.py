@@ -28,7 +28,11 @@ _DEPTH, _SHALLOW = "num_hidden_layers", 6  # patterns of layers repeat after at 
 _BOUNDS = ("window", "chunk", "block")  # in the names of fields at which FLOPs or caches change
 _LONGEST, _LONGEST_STEP = 5000, 300  # tokens
 _DRAWN = 6  # configs drawn for each one that is to run
-_NEEDED: dict[str, Config] = {  # the cache does not report its length without an attention layer
+_MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12, 12]}
+_GLM: Config = {"rope_parameters": {**_MROPE, "partial_rotary_factor": 0.5}}
+_HUNYUAN: Config = {"head_dim": 64, "rope_parameters": _MROPE}
+_EXPERTS: Config = {"mlp_layer_types": ["dense", "sparse"], "num_hidden_layers": 2, "num_experts_per_tok": 6}
+_NEEDED: dict[str, Config] = {  # without them the model is built, but its forward pass fails
     "dbrx": {"attn_config": {"rope_theta": 10000.0, "clip_qkv": 8}},
     "bamba": {"attn_layer_indices": [1]},
     "lfm2_moe": {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"]},
@@ -36,6 +40,17 @@ _NEEDED: dict[str, Config] = {  # the cache does not report its length without a
         "num_hidden_layers": 3,
         "layer_types": ["linear_attention", "full_attention", "linear_attention"],
     },
+    "aya_vision": {"vision_config": {"num_attention_heads": 16}},
+    **dict.fromkeys(("glm4v_text", "glm_image_text"), _GLM),
+    **dict.fromkeys(("glm4v", "glm46v", "glmga", "glm_image"), Config(text_config=_GLM)),
+    "glm4v_moe_text": {**_GLM, "head_dim": 128},
+    "glm4v_moe": {"text_config": {**_GLM, "head_dim": 128}},
+    "deepseek_ocr2_text": _EXPERTS,
+    "deepseek_ocr2": {"text_config": _EXPERTS},
+    "hunyuan_vl_text": _HUNYUAN,
+    "hunyuan_vl": {"text_config": _HUNYUAN},
+    "step3p5": {"sliding_window": 16},
+    "step3p7": {"text_config": {"sliding_window": 16}},
 }
 
 

@@ -148,7 +148,7 @@ def _unequal_counts(quantity: str, expected: Counter[Any], found: Counter[Any]) 
 
 
 def _forward_rows(case: Case, call: Call) -> Iterator[Row]:
-    theirs, ours = measure(case.model(), call), case.forward(call)
+    ours, theirs = case.forward(call), measure(case.model(), call)  # a refusal says more than a failure
     yield from (("flops", *row) for row in unequal_modules(theirs.flops, ours.flops_by_module))
     kept = Counter((tensor.shape, tensor.dtype or "bfloat16") for tensor in ours.cache)
     given = Counter((shape, theirs.dtypes[path]) for path, shape in theirs.cache.items())

@@ -30,8 +30,15 @@ SCOPE = {
 _INPUTS = {"input_ids"}
 _PRELOAD = ("torch", "archspec.verifying.costs.verify")
 _TIMEOUT = 600.0  # seconds
-_UNDESCRIBED = re.compile(r"(?P<line>\S+:\d+):\d+: .*undescribed is described.*\(in (?P<module>\w+)\.ops\)")
+_UNDESCRIBED = re.compile(
+    r"(?P<line>\S+:\d+):\d+: .*undescribed is .*\(in (?P<module>\w+)\.ops\)(\n[^#\n]*# (?P<comment>[^\n]+))?"
+)
 _RAISED = re.compile(r"\w+(Error|Exception)\b")
+_TENSORS = "shape|size|to|type|dtype|unsqueeze|transpose|sum|device"  # attributes of an input that is missing
+_MISSING = re.compile(
+    rf"missing \d+ required positional|'NoneType' object has no attribute '({_TENSORS})'|not NoneType"
+    r"|(have to|must) specify|Exactly 1 of|Provide exactly one|(cannot|should not) be `?None|are `None`"
+)
 _LONGEST_GAP = 200  # characters
 _BATCH = 24  # model types between two writes of the file
 
@@ -152,11 +159,17 @@ def gap(outcome: CostOutcome) -> str:
     if outcome.forward.differences:
         first = outcome.forward.differences[0]
         return f"{first.quantity} of {first.name or 'the model'}"
-    why = outcome.forward.unavailable.partition("\n")[0]
-    if place := _UNDESCRIBED.match(why):
-        return f"not described: {place['module']}'s products ({place['line']})"
+    whole = outcome.forward.unavailable
+    why = whole.partition("\n")[0]
+    if place := _UNDESCRIBED.match(whole):
+        what = place["comment"] or f"{place['module']}'s products"
+        return f"not described: {what} ({place['line']})"
     if _RAISED.match(why):
-        return "its forward pass cannot run on torch's meta device"
+        if _MISSING.search(why):
+            return "its forward pass needs other inputs than tokens"
+        on_meta = re.search("meta ", why, re.IGNORECASE) is not None
+        reason = "cannot run on torch's meta device" if on_meta else f"raises {why}"
+        return f"its forward pass {reason}"[:_LONGEST_GAP]
     return f"its forward pass was not validated: {why}"[:_LONGEST_GAP]
 
 
