@@ -246,7 +246,7 @@ class Costed(OnItems):
         if self.axes is None:
             return
         self._complete(built, module)
-        self.leave(module, self.frames[-1])
+        self.leave(built, module, self.frames[-1])
         built.passed_on = self.axes
 
     def _complete(self, built: Node, module: Module) -> None:

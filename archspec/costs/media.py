@@ -218,7 +218,7 @@ class OnItems(Builder):
         assert self.axes is not None
         self.axes = {**self.axes, **{name: axes[name] for name in FLOWING}}
 
-    def leave(self, module: Module, frame: Frame) -> None:
+    def leave(self, built: Node, module: Module, frame: Frame) -> None:
         """Set the axes after a module, and the tokens that its items take the place of."""
         if self.on_items:
             if module.after:
@@ -230,6 +230,7 @@ class OnItems(Builder):
                 self.axes, frame.axes, frame.local = group.now, group.start, dict(local)
                 size = tuple(group.start[name] for name in MODALITIES[modality])
                 found.append(Placed(size, self.evaluate_now(stated)))
+                built.placed = [*built.placed, (modality, (group.start["batch"], found[-1].tokens))]
             self.axes, frame.axes, frame.local = outer, axes, local
             self.placed[modality] = found
 
