@@ -14,6 +14,15 @@ _FIRST_WORD = 5  # the ids before are often special
 _MOST_WORDS = 10000
 
 
+def _media(to: Receiver) -> dict[str, Inputs]:
+    """Return the arguments for images, videos and audio; a Q-Former's text comes with its images."""
+    given = {kind: make(to) for kind, make in MAKERS.items()}
+    if "qformer_input_ids" in to.names:
+        for taken in (given[kind] for kind in given if given[kind]):
+            taken["qformer_input_ids"] = _words(to, to.call.encoder_tokens)
+    return given
+
+
 def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]:
     """Return how many tokens each image, video and audio becomes, by kind."""
     found = {}
@@ -39,7 +48,8 @@ def _rows(get: Any, given: Inputs) -> list[int]:
     import torch
 
     names = inspect.signature(inspect.unwrap(get)).parameters
-    output = get(**{name: value for name, value in given.items() if name in names})
+    passes_on = all(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in names.values())
+    output = get(**{name: value for name, value in given.items() if passes_on or name in names})
     pooled = getattr(output, "pooler_output", None)
     pooled = output if pooled is None else pooled
     if isinstance(pooled, torch.Tensor) and pooled.ndim == 2:
@@ -49,7 +59,9 @@ def _rows(get: Any, given: Inputs) -> list[int]:
 
 def tokens_of_media(to: Receiver) -> int:
     """Return the least tokens of a sequence: those of its media, and a word before each."""
-    counts = placeholders(to, {kind: make(to) for kind, make in MAKERS.items()})
+    counts = placeholders(to, _media(to))
+    if "image_embeds_position_mask" in to.names:
+        return int(to.find("latent_query_num") * len(to.call.images) // to.call.batch)
     return max(len(row) for row, _ in _sequences(to, counts))
 
 
@@ -65,12 +77,12 @@ def _sequences(to: Receiver, counts: dict[str, list[int]]) -> list[tuple[list[in
     return rows
 
 
-def prompt(to: Receiver, counts: dict[str, list[int]]) -> Inputs:
+def prompt(to: Receiver, counts: dict[str, list[int]], tokens: int) -> Inputs:
     """Return token ids of a length, with the placeholders of a sequence before its text.
 
     Errors: ValueError if the placeholders are more than the tokens.
     """
-    rows, tokens, word = _sequences(to, counts), to.call.tokens, _word(to)
+    rows, word = _sequences(to, counts), _word(to)
     if max(len(row) for row, _ in rows) > tokens:
         raise ValueError(f"the placeholders are more than {tokens} tokens")
     for row, types in rows:
@@ -91,14 +103,28 @@ def _word(to: Receiver) -> int:
 
 def inputs(to: Receiver) -> Inputs:
     """Return the inputs of a forward pass, whose media are not in the past."""
-    given = {kind: make(to) for kind, make in MAKERS.items()}
+    given = _media(to)
     found = {name: value for taken in given.values() for name, value in taken.items()}
     if to.decodes:
-        import torch
-
         if "input_ids" not in to.names and any(len(items) not in (0, to.call.batch) for items in to.items):
             raise ValueError("an encoder-decoder takes one item for each sequence")
-        found["decoder_input_ids"] = torch.full((to.call.batch, to.call.tokens), _word(to))
-    elif "input_ids" in to.names:
-        found |= prompt(to, placeholders(to, given))
+        found["decoder_input_ids"] = _words(to, to.call.tokens)
+    if "input_ids" in to.names:
+        tokens = to.call.encoder_tokens if to.decodes else to.call.tokens
+        if tokens:
+            found |= prompt(to, placeholders(to, given), tokens)
+    if "image_embeds_position_mask" in to.names and to.call.images:
+        found["image_embeds_position_mask"] = _positions(to)
     return found
+
+
+def _words(to: Receiver, tokens: int) -> Any:
+    return whole([[_word(to)] * tokens] * to.call.batch)
+
+
+def _positions(to: Receiver) -> Any:
+    """Return a mask of the tokens that are an image's: the first of each sequence."""
+    count = to.find("latent_query_num") * len(to.call.images) // to.call.batch
+    if count > to.call.tokens:
+        raise ValueError(f"the placeholders are more than {to.call.tokens} tokens")
+    return whole([[1] * count + [0] * (to.call.tokens - count)] * to.call.batch)

@@ -82,7 +82,9 @@ class Receiver:
     @cached_property
     def frames_of_patch(self) -> int:
         """Frames of a video that become one patch."""
-        found = self.find("temporal_patch_size", "tubelet_size", among=self.tower("vision"), default=1)
+        found = self.find(
+            "temporal_patch_size", "patch_temporal", "tubelet_size", among=self.tower("vision"), default=1
+        )
         return int(found if isinstance(found, int) else found[0])
 
     @cached_property
@@ -121,7 +123,7 @@ class Receiver:
     @property
     def takes_patches(self) -> bool:
         """Return True if images are given as patches, of any number."""
-        return bool(self.grid_name) or bool(
+        return bool(self.grid_name or "flattened_patches" in self.names) or bool(
             self.names & {"spatial_shapes", "target_sizes", "pixel_position_ids", "image_position_ids"}
         )
 

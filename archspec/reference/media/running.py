@@ -105,7 +105,7 @@ def _after(model: Any, call: Call, taken: Inputs) -> tuple[Inputs, Inputs]:
     given = {name: cache}
     if encoder is not model and "encoder_outputs" in to.names:
         given["encoder_outputs"] = encoded[-1]
-    return (inputs(to) if to.decodes else prompt(to, {})), given
+    return (inputs(to) if to.decodes else prompt(to, {}, call.tokens)), given
 
 
 def with_weights(model: Any) -> Any:

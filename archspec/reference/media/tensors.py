@@ -10,9 +10,16 @@ from archspec.reference.media.receiver import Receiver
 
 Inputs = dict[str, Any]
 _SQUARE_PATCHES = ("paddleocr_vl", "kimi_k25", "paddleocr_vl_vision", "kimi_k25_vision")
-_MELS_LAST = (
-    *("parakeet", "wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2", "speech_to_text", "granite_speech"),
-    *("lasr_ctc", "lasr_encoder", "parakeet_ctc", "parakeet_encoder", "phi4_multimodal_audio"),
+_MELS_FIRST = (  # in input features, other classes have frames first
+    *(
+        "whisper",
+        "qwen2_audio_encoder",
+        "voxtral_encoder",
+        "voxtral_realtime_encoder",
+        "audioflamingo3_encoder",
+    ),
+    *("glmasr_encoder", "qwen2_5_omni_audio_encoder", "qwen3_omni_moe_audio_encoder", "qwen3_asr_encoder"),
+    *("dots3_note_audio_encoder", "moss_transcribe_diarize_audio", "clvp_encoder", "clvp", "univnet"),
 )
 _MELS = (
     "num_mel_bins",
@@ -25,7 +32,13 @@ _MELS = (
 )
 _PAIRS = ("efficientloftr", "lightglue", "superglue")  # each item is two images
 _GROUPED = ("idefics", "colmodernvbert", "modernvbert")  # pixel values are those of each sequence
-_CODECS = ("encodec", "dac", "mimi", "xcodec", "xcodec2")  # samples have channels
+_CHANNELS = (  # samples have channels
+    *("encodec", "dac", "mimi", "mimi_encoder", "xcodec", "xcodec2", "higgs_audio_v2_tokenizer", "neucodec"),
+    *("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pe_audio", "pe_audio_encoder"),
+    *("pe_audio_video", "pe_audio_video_encoder", "wavtokenizer", "wavtokenizer_encoder"),
+    *("vibevoice_acoustic_tokenizer",),
+)
+_FIXED_MELS = {"gemma4_audio": 128, "gemma3n_audio": 128, "pop2piano": 512}  # that the config does not say
 _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
 
@@ -42,6 +55,9 @@ def images(to: Receiver) -> Inputs:
         return _tiles(to)
     if "aspect_ratio_ids" in to.names:
         return _tiled(to)
+    if "flattened_patches" in to.names:
+        counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
+        return {"flattened_patches": random(to, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
     shape = (max(height for height, _ in sizes), max(width for _, width in sizes))
     batch, n = to.call.batch, len(sizes)
     grouped = "pixel_attention_mask" in to.names or to.config.model_type in _GROUPED
@@ -87,16 +103,16 @@ def audios(to: Receiver) -> Inputs:
     if "input_values" in to.names:
         if to.config.model_type == "audio-spectrogram-transformer":
             found = {"input_values": random(to, n, longest, to.config.num_mel_bins)}
-        elif to.config.model_type in _CODECS:
+        elif to.config.model_type in _CHANNELS:
             found = {"input_values": random(to, n, to.find("audio_channels", default=1), longest)}
         else:
             found = {"input_values": random(to, n, longest)}
     else:
-        mels = to.find(*_MELS, among=to.tower("audio"), default=80)
+        mels = _mels(to)
         if to.config.model_type in ("clap", "clap_audio_model"):
             found = {"input_features": random(to, n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
         else:
-            shape = (longest, mels) if to.tower("audio").model_type in _MELS_LAST else (mels, longest)
+            shape = (mels, longest) if to.tower("audio").model_type in _MELS_FIRST else (longest, mels)
             found = {"input_features": random(to, n, *shape)}
     for name in ("input_features_mask", "feature_attention_mask", "padding_mask"):
         if name in to.names and (name != "padding_mask" or "input_ids" in to.names):
@@ -104,6 +120,15 @@ def audios(to: Receiver) -> Inputs:
     if len({*lengths}) > 1 and len(found) == 1:
         raise ValueError("audio of several lengths in one call")
     return found
+
+
+def _mels(to: Receiver) -> int:
+    """Return the features of a frame."""
+    tower = to.tower("audio")
+    if tower.model_type in _FIXED_MELS:
+        return _FIXED_MELS[tower.model_type]
+    stacked = getattr(tower, "num_stacked_frames", 1)
+    return int(to.find(*_MELS, among=tower, default=80)) * stacked
 
 
 def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:

@@ -19,29 +19,56 @@ from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 
 TEXT = 7  # tokens beside those of media
+_ENCODED = 9  # tokens of an encoder of text, or of a Q-Former
 _SIDE, _FRAMES, _SAMPLES, _MEL_FRAMES = (224, 224), 4, 16000, 160
 _LAYERS = 2
 _NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path")
+_MROPE = {
+    "rope_type": "default",
+    "rope_theta": 10000.0,
+    "mrope_section": [8, 12, 12],
+    "partial_rotary_factor": 0.5,
+}
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
     "blip-2": {"image_token_id": 50265},
+    "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},
+    "glm46v": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
+    "glm4v": {"text_config": {"rope_parameters": _MROPE}},
+    "glm4v_moe": {"text_config": {"head_dim": 128, "rope_parameters": _MROPE}},
+    "glmga": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
+    "idefics3": {"vision_config": {"image_size": 256}},
     "instructblip": {"image_token_id": 50265},
     "instructblipvideo": {"video_token_id": 50265},
+    "janus": {"vision_config": {"projection_dim": 4096}},
     "qwen2_vl": {
         "vision_config": {"hidden_size": 3584},
         "text_config": {"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
     },
+    "shieldgemma2": {"vision_config": {"image_size": 896, "patch_size": 14}},
+    "smolvlm": {"vision_config": {"image_size": 256}},
 }
 _DEPTH = re.compile(
     r"(num_hidden|num|n|encoder|decoder|num_encoder|num_decoder|hidden)_(layers?|blocks)|depth|num_res_blocks"
 )
-_LISTS = re.compile(r".*(indexes|indices|_index|deepstack_visual.*)")
+_LISTS = re.compile(r".*(indexes|indices|_index|deepstack_visual.*|feature_layers?|cross_attention_layers)")
 
 
 def default_config(spec: Spec) -> Config:
     """Return the default config of a model type, with other sizes where those of its parts do not fit."""
-    return {"model_type": spec.model_type, **spec.valid_config, **_FITTING.get(spec.model_type, {})}
+    raw = {"model_type": spec.model_type, **spec.valid_config, **_FITTING.get(spec.model_type, {})}
+    try:
+        return merged(raw, _fitting_width(config_of(spec.model_type, raw)))
+    except (Refused, Unavailable):
+        return raw
+
+
+def _fitting_width(config: Any) -> Config:
+    """Return the width of the vision tower's output if it is not the width of the text."""
+    vision, text = getattr(config, "vision_config", None), getattr(config, "text_config", None)
+    width, out = getattr(text, "hidden_size", None), getattr(vision, "out_hidden_size", None)
+    return {"vision_config": {"out_hidden_size": width}} if width and out and width != out else {}
 
 
 def takes_media(architecture: str, model_type: str) -> bool:
@@ -93,11 +120,15 @@ def _with_text(model: Any, call: Call, to: Receiver) -> Iterator[Call]:
     if not to.has_text:
         yield call
         return
-    least = 0 if to.decodes else least_tokens(model, call)
-    whole = call._replace(tokens=least + TEXT)
+    if "qformer_input_ids" in to.names:
+        call = call._replace(encoder_tokens=_ENCODED, new_encoder_tokens=_ENCODED)
+    least = least_tokens(model, call) if "input_ids" in to.names else 0
+    whole = call._replace(tokens=TEXT if to.decodes else least + TEXT)
+    if to.decodes and "input_ids" in to.names:
+        whole = whole._replace(encoder_tokens=least + _ENCODED, new_encoder_tokens=least + _ENCODED)
     yield whole
     if to.keeps_cache:
-        yield whole._replace(tokens=1 if call.batch == 1 else 3, past=whole.tokens)
+        yield whole._replace(tokens=1 if call.batch == 1 else 3, past=whole.tokens, new_encoder_tokens=0)
 
 
 def media_sizes(scope: Scope, architecture: str, to: Receiver) -> dict[str, list[Any]]:
@@ -150,8 +181,15 @@ def _few_layers(config: Any) -> Config:
             chosen = _each_kind([*zip(*by_layer.values(), strict=True)])
             found |= {name: len(chosen)} | {key: [one[i] for i in chosen] for key, one in by_layer.items()}
         elif _LISTS.fullmatch(name) and isinstance(value, list) and all(type(one) is int for one in value):
-            found |= {name: [_LAYERS - 1]} if value and min(value) >= 0 and max(value) >= _LAYERS else {}
+            found |= {} if all(-_LAYERS <= one < _LAYERS for one in value) else {name: _shorter(name, value)}
     return found
+
+
+def _shorter(name: str, layers: list[int]) -> list[int]:
+    """Return which of few layers are chosen; as many as before if their outputs are concatenated."""
+    if "deepstack" in name or "block" in name or "cross" in name:
+        return [*range(_LAYERS)][-len(layers) :] if "cross" not in name else [_LAYERS - 1]
+    return [min(max(one, -_LAYERS - 1), _LAYERS - 1) for one in layers]
 
 
 def _each_kind(layers: list[Any]) -> list[int]:
