@@ -7,7 +7,7 @@ from math import ceil
 
 from archspec.processors import resizing
 from archspec.processors.canvas import Canvas
-from archspec.processors.images import center_crop, pad_to_largest, resize_by_keys
+from archspec.processors.images.plain import center_crop, pad_to_largest, resize_by_keys
 from archspec.processors.parameters import Parameters, Size
 from archspec.processors.resizing import align
 
@@ -58,7 +58,9 @@ def lcnet(p: Parameters, image: Canvas) -> None:
     if p.flag("do_resize") and p.get("resize_short") is not None:
         scale = p.integer("resize_short") / min(image.size)
         divisor = p.integer("size_divisor") if p.get("size_divisor") is not None else 1
-        image.resize((align(round(image.size[0] * scale), divisor), align(round(image.size[1] * scale), divisor)))
+        image.resize(
+            (align(round(image.size[0] * scale), divisor), align(round(image.size[1] * scale), divisor))
+        )
     elif p.flag("do_resize"):
         resize_by_keys(p, image)
     center_crop(p, image)
