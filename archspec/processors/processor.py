@@ -15,10 +15,11 @@ from archspec.typing_light import Any, NoReturn
 
 TABLE = "processors.json"  # which `tools/from_transformers.py` writes
 _MOST = 10**9  # pixels of a side, frames or samples
-_PARTS = {  # of a processor_config.json -> the keys that name its class, the newest first
-    "images": ("image_processor", ("image_processor_type", "feature_extractor_type")),
-    "videos": ("video_processor", ("video_processor_type",)),
-    "audios": ("feature_extractor", ("feature_extractor_type",)),
+_PARTS = {"images": "image_processor", "videos": "video_processor", "audios": "feature_extractor"}
+KEYS = {  # of a file, that name its class; the newest first
+    "images": ("image_processor_type", "feature_extractor_type"),
+    "videos": ("video_processor_type",),
+    "audios": ("feature_extractor_type",),
 }
 _MISMATCHED = ("wav2vec2-bert",)  # transformers' default extractor returns samples, the model takes frames
 _RULES: dict[str, Mapping[str, Any]] = {"images": IMAGES, "videos": VIDEOS, "audios": AUDIOS}
@@ -55,11 +56,11 @@ def _parts(preprocessor: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any
         return {kind: {} for kind in _PARTS}
     if not isinstance(preprocessor, Mapping):
         raise ConfigError(f"{FILE} is not a JSON object", help="pass the file of a checkpoint")
-    nested = {kind: preprocessor.get(key) for kind, (key, _) in _PARTS.items()}
+    nested = {kind: preprocessor.get(key) for kind, key in _PARTS.items()}
     for kind, part in nested.items():
         if part is not None and not isinstance(part, Mapping):
             raise ConfigError(
-                f"{FILE}: {_PARTS[kind][0]} must be an object", help="pass the file of a checkpoint"
+                f"{FILE}: {_PARTS[kind]} must be an object", help="pass the file of a checkpoint"
             )
     if any(part is not None for part in nested.values()):
         return nested
@@ -69,7 +70,7 @@ def _parts(preprocessor: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any
 
 def _class_name(kind: str, part: Mapping[str, Any]) -> str:
     """Return the class that a file names, if transformers has it; without the suffix of its backend."""
-    for key in _PARTS[kind][1]:
+    for key in KEYS[kind]:
         value = part.get(key)
         if value is not None and type(value) is not str:
             raise ConfigError(f"{FILE}: {key} must be text", help=f"correct {key}, or remove it")

@@ -17,7 +17,7 @@ from enum import Enum
 from functools import cache
 from math import prod
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 MOST_PIXELS = 3_000_000  # of images that are not on the meta device
@@ -42,7 +42,7 @@ def _install_stand_in() -> None:
     from torch.nn.functional import pad as torch_pad
 
     def resize(image: Any, size: Any, **_: Any) -> Any:
-        if min(size) < 1:
+        if min(size) < 1 or 0 in image.shape:
             raise ValueError("no pixels")
         return image.new_zeros((*image.shape[:-2], *size))
 
@@ -75,11 +75,10 @@ def _install_stand_in() -> None:
             setattr(sys.modules[parent], last, module)
     sys.modules["torchvision.transforms.v2"].functional = sys.modules["torchvision.transforms.v2.functional"]  # type: ignore[attr-defined]
     torch.set_num_threads(1)
-    _install_audio_stand_in()
 
 
-def _install_audio_stand_in() -> None:
-    """Put a module in place of torchaudio, whose spectrogram is that of torch."""
+def _spectrogram() -> Any:
+    """Return a class in place of torchaudio's, with the frames of torch."""
     import torch
 
     class MelSpectrogram:
@@ -93,11 +92,7 @@ def _install_audio_stand_in() -> None:
             found = torch.stft(audio, *self.sizes, torch.hann_window(self.sizes[2]), return_complex=True)
             return found.abs()[..., : self.mels, :]
 
-    for name in ("torchaudio", "torchaudio.transforms"):
-        module = sys.modules[name] = ModuleType(name)
-        module.__spec__ = importlib.machinery.ModuleSpec(name, None)
-        module.__dict__.update(MelSpectrogram=MelSpectrogram, __version__="2.13.0")
-    sys.modules["torchaudio"].transforms = sys.modules["torchaudio.transforms"]  # type: ignore[attr-defined]
+    return MelSpectrogram
 
 
 @cache
@@ -116,7 +111,13 @@ def _modules() -> dict[str, str]:
 
 @cache
 def _processor(name: str, parameters: str) -> Any:
-    return getattr(importlib.import_module(_modules()[name]), name)(**json.loads(parameters))
+    module = importlib.import_module(_modules()[name])
+    if name.startswith("Granite"):
+        transforms = SimpleNamespace(MelSpectrogram=_spectrogram())
+        vars(module).update(
+            torchaudio=SimpleNamespace(transforms=transforms), requires_backends=lambda *_: None
+        )
+    return getattr(module, name)(**json.loads(parameters))
 
 
 def _pixels(size: list[int], device: str, is_video: bool) -> Any:
