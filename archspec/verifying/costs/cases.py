@@ -49,6 +49,8 @@ _NEEDED: dict[str, Config] = {  # without them the model is built, but its forwa
     "deepseek_ocr2": {"text_config": _EXPERTS},
     "hunyuan_vl_text": _HUNYUAN,
     "hunyuan_vl": {"text_config": _HUNYUAN},
+    "qwen3_omni_moe_text": {"num_attention_heads": 32},
+    "qwen3_omni_moe_thinker": {"text_config": {"num_attention_heads": 32}},
     "step3p5": {"sliding_window": 16},
     "step3p7": {"text_config": {"sliding_window": 16}},
 }
