@@ -202,7 +202,7 @@ class OnItems(Builder):
         """Set the axes after a module, and the tokens that its items take the place of."""
         if self.on_items:
             if module.after:
-                self._flow({name: self.evaluate_now(value) for name, value in module.after.items()})
+                self.flow({name: self.evaluate_now(value) for name, value in module.after.items()})
             return
         for modality, stated in module.placeholders.items():
             found, outer, axes, local = [], self.axes, frame.axes, dict(frame.local)
@@ -233,11 +233,12 @@ class OnItems(Builder):
         if UNKNOWN in before:
             raise unknown_size(axes["modality"])
         after = grid_after(name, before, arguments, keywords)
-        self._flow(dict(zip(names, after, strict=True)))
+        self.flow(dict(zip(names, after, strict=True)))
         transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
         return {**self.axes, "tokens": prod(before)} if transposed else self.axes
 
-    def _flow(self, given: Axes) -> None:
+    def flow(self, given: Axes) -> None:
+        """Run what follows at other axes; the grid's positions are the tokens."""
         assert self.axes is not None
         self.axes = {**self.axes, **given}
         if MAPS in given:
