@@ -35,7 +35,7 @@ _CALLS = {"images_kwargs": "images", "videos_kwargs": "videos", "audio_kwargs": 
 _NO_SIZES = re.compile(  # parameters of processors that change no size
     r"resample|image_(mean|std)|(rescale|normalize)_|do_(rescale|normalize|convert_rgb|reduce|flip|gray)|do_map"
     r"|model_input|main_input|valid_kwargs|return_|mask_|codebook|input_size|ignore_index|ocr|tesseract|device"
-    r"|data_format|format$|font|color|_value|mel|dither|emphasis|_frequency|f(min|max)$|floor|(mean|std)$"
+    r"|data_format|format$|font|color|padding_value|mel|dither|emphasis|_frequency|f(min|max)$|floor|(mean|std)$"
     r"|norm_|compression_|clusters|skip_tensor|encoded_length|_token_id|delay_pattern|high_res_(resample|image)"
 )
 _PROBES = ("text", [1.5])  # a wrong value for a field of numbers, and one for a text

@@ -118,8 +118,13 @@ class Forward:
         """True if modules run on images, videos or audio."""
         return any(self.call.media) or any(self.built.modalities.values())
 
+    @property
+    def item_tokens(self) -> int:
+        """The tokens of the text that images, videos and audio take the place of, all together."""
+        return sum(map(sum, self.tokens_by_item.values()))
+
     @cached_property
-    def item_tokens(self) -> dict[str, list[int]]:
+    def tokens_by_item(self) -> dict[str, list[int]]:
         """The tokens of the text that each image, video and audio takes the place of, by modality."""
         return tokens_of_items(self.built, self.call)
 

@@ -218,11 +218,11 @@ class OnItems(Builder):
         assert self.axes is not None
         self.axes = {**self.axes, **{name: axes[name] for name in FLOWING}}
 
-    def leave(self, module: Module, frame: Frame) -> None:
+    def leave(self, built: Node, module: Module, frame: Frame) -> None:
         """Set the axes after a module, and the tokens that its items take the place of."""
         if self.on_items:
             if module.after:
-                self._flow({name: self.evaluate_now(value) for name, value in module.after.items()})
+                self.flow({name: self.evaluate_now(value) for name, value in module.after.items()})
             return
         for modality, stated in module.placeholders.items():
             found, outer, axes, local = [], self.axes, frame.axes, dict(frame.local)
@@ -230,6 +230,7 @@ class OnItems(Builder):
                 self.axes, frame.axes, frame.local = group.now, group.start, dict(local)
                 size = tuple(group.start[name] for name in MODALITIES[modality])
                 found.append(Placed(size, self.evaluate_now(stated)))
+                built.placed = [*built.placed, (modality, (group.start["batch"], found[-1].tokens))]
             self.axes, frame.axes, frame.local = outer, axes, local
             self.placed[modality] = found
 
@@ -258,7 +259,7 @@ class OnItems(Builder):
             raise ArchspecError(
                 f"the {modality} are too small: {name} gives no output", help=f"pass larger {modality}"
             )
-        self._flow(dict(zip(names, after, strict=True)))
+        self.flow(dict(zip(names, after, strict=True)))
         transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
         return {**self.axes, "tokens": prod(before)} if transposed else self.axes
 
@@ -268,12 +269,13 @@ class OnItems(Builder):
         outer = self.axes
         values = [self.visit(one, dict(local)) for one in size]
         names = [name for name in GRID if outer is not None and outer[name] is not None]
-        self._flow(dict(zip(names, values, strict=True)))
+        self.flow(dict(zip(names, values, strict=True)))
         built = self.visit(module, local)
         self.axes = outer
         return built
 
-    def _flow(self, given: Axes) -> None:
+    def flow(self, given: Axes) -> None:
+        """Run what follows at other axes; the grid's positions are the tokens."""
         assert self.axes is not None
         self.axes = {**self.axes, **given}
         if MAPS in given:

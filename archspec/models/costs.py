@@ -119,6 +119,9 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
         found.check_trained()
     if quantity == "masked_flops":
         found.check_held("masked")
+    if quantity == "item_tokens" and not found.item_tokens:
+        message = f"there are no images, videos or audio whose tokens {model.architecture} takes"
+        raise FormulaError(message, help=f"pass {option('images', '1024x768')}, for example")
     return found.call
 
 

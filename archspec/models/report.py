@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from operator import attrgetter
 
 from archspec.reports import Block, Table, to_text
@@ -218,7 +219,7 @@ def _item_tokens(modality: str) -> Fact:
     """Return the fact of the tokens of a modality's items."""
     found: Fact = fact(
         f"tokens of the text that each of the {modality} takes the place of",
-        lambda self: self.call.item_tokens.get(modality, []),
+        lambda self: self.call.tokens_by_item.get(modality, []),
         title=f"tokens per {modality[:-1]}",
         text=lambda tokens, _: ", ".join(f"{one:,}" for one in dict.fromkeys(tokens)),
         kind="list[int]",
@@ -226,9 +227,10 @@ def _item_tokens(modality: str) -> Fact:
     return found
 
 
-def _is_shown(name: str, report: Any) -> bool:
-    """Return False for the tokens of a class that does not take a text."""
-    return name != "tokens" or not report.call.built.textless
+def _length_text(name: str, length: int, report: Any) -> str:
+    """Return a length; nothing for 0, and for the tokens of a class that does not take a text."""
+    is_shown = length and (name != "tokens" or not report.call.built.textless)
+    return number(length) if is_shown else ""
 
 
 class CallReport(OfModel, Report):
@@ -239,7 +241,7 @@ class CallReport(OfModel, Report):
             axis.help,
             attrgetter(f"call.call.{name}"),
             title=axis_title(name) if name != "new_encoder_tokens" else "",
-            text=lambda length, self, name=name: number(length) if length and _is_shown(name, self) else "",
+            text=partial(_length_text, name),
             kind="int",
             least=axis.minimum,
         )

@@ -18,7 +18,7 @@ _FBANK = 400, 160  # samples of a frame, and between frames
 
 
 class Clip:
-    """An audio file as an extractor changes it; ``longest`` is the number of samples of the longest of a call."""
+    """An audio file as an extractor changes it; ``longest`` are the samples of the longest of a call."""
 
     def __init__(self, samples: int, longest: int, rate: int) -> None:
         self.samples, self.longest, self.rate = samples, longest, rate
@@ -82,6 +82,7 @@ def _encodec_length(p: Parameters, clip: Clip) -> int:
 
 
 def longest(p: Parameters, clip: Clip) -> None:
+    """Pad the clips of a call to the longest."""
     clip.change(clip.longest, "padded to")
 
 
@@ -118,10 +119,13 @@ def whisper_windows(p: Parameters, clip: Clip) -> None:
     if count > MOST_TILES:
         clip.refuse(f"becomes {count:,} windows, more than the {MOST_TILES:,} that are supported")
     clip.steps.append(f"{count:,} windows of {seconds} seconds")
+    if seconds * clip.rate < hop:
+        p.refuse("hop_length", f"is larger than a window of {seconds} seconds")
     clip.tensors = [seconds * clip.rate // hop] * count
 
 
 def ast(p: Parameters, clip: Clip) -> None:
+    """Take frames, padded or cut to a fixed number."""
     if _fbank(clip.samples) < 1:
         clip.refuse(_TOO_SHORT)
     clip.change(p.integer("max_length"), "padded or cut to", "frames")
@@ -141,10 +145,12 @@ def seamless(p: Parameters, clip: Clip) -> None:
 
 
 def speech_to_text(p: Parameters, clip: Clip) -> None:
+    """Take frames of each clip."""
     clip.change(_fbank(clip.samples), "in", "frames")
 
 
 def clap(p: Parameters, clip: Clip) -> None:
+    """Take frames of a window, which a shorter clip is repeated or padded to."""
     p.choice("truncation", "fusion", "rand_trunc")
     window = p.integer("max_length_s") * clip.rate
     verb = "cut or fused to" if clip.samples > window else "padded to"
@@ -160,15 +166,15 @@ def centered(p: Parameters, clip: Clip) -> None:
 
 def gemma(p: Parameters, clip: Clip) -> None:
     """Cut at 30 seconds, pad to multiples of 128 samples, take frames (Gemma 3n, Gemma 4)."""
-    rate = clip.rate
-    length = round(rate * p.number("frame_length_ms") / 1000.0)
-    hop = round(rate * p.number("hop_length_ms") / 1000.0)
+    length = round(clip.rate * p.number("frame_length_ms") / 1000.0)
+    hop = _step(p, "hop_length_ms", clip.rate * p.number("hop_length_ms") / 1000.0)
     samples = padded(p, clip, "longest", 480_000, True, 128)
     left = length // 2 if p.name.startswith("Gemma4") else 0
     clip.change((samples + left - length - 1) // hop + 1, "in", "frames")
 
 
 def gemma4_unified(p: Parameters, clip: Clip) -> None:
+    """Take blocks of samples as frames."""
     clip.change(ceil(clip.longest / p.integer("audio_samples_per_token")), "in", "frames")
 
 
@@ -234,7 +240,15 @@ def univnet(p: Parameters, clip: Clip) -> None:
 
 def inkling(p: Parameters, clip: Clip) -> None:
     """Take a frame for each started step."""
-    clip.change(-(-clip.longest // round(p.number("audio_token_duration_s") * clip.rate)), "in", "frames")
+    step = _step(p, "audio_token_duration_s", p.number("audio_token_duration_s") * clip.rate)
+    clip.change(-(-clip.longest // step), "in", "frames")
+
+
+def _step(p: Parameters, key: str, samples: float) -> int:
+    """Return the whole samples between frames."""
+    if round(samples) < 1:
+        p.refuse(key, "is less than a sample")
+    return round(samples)
 
 
 AUDIOS: dict[str, Rule] = {

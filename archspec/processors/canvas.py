@@ -14,7 +14,7 @@ MOST_TILES = 10_000  # of an image
 class Trace(NamedTuple):
     """A file, the sizes of its tensors in order, and the steps that lead to them.
 
-    Sizes are (height, width) of an image, (frames, height, width) of a video, and one number of an audio file.
+    Sizes are (height, width) of images, (frames, height, width) of videos, and one number of audio files.
     """
 
     file: tuple[int, ...]
@@ -97,6 +97,7 @@ class Canvas:
     def trace(self) -> Trace:
         """Return the result."""
         sizes = self.tiles or [self.size]
-        parts = [(frames,) for frames in self.segments] or [(self.frames,) if self.frames else ()]
+        counts = self.segments or ([self.frames] if self.frames else [])
+        parts: list[tuple[int, ...]] = [(count,) for count in counts] or [()]
         tensors = tuple((*frames, *size) for frames in parts for size in sizes)
         return Trace(self.file, tensors, tuple(self.steps))

@@ -28,6 +28,7 @@ def grids(least: int, most: int) -> list[Grid]:
 
 
 def by_product(found: list[Grid]) -> list[Grid]:
+    """Sort grids by their number of tiles; equal ones keep their order."""
     return sorted(found, key=lambda grid: grid[0] * grid[1])
 
 

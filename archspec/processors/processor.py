@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from archspec.errors import ArchspecError, ConfigError, list_names
-from archspec.processors.audios import AUDIOS, BY_PROCESSOR, Clip
+from archspec.processors.audios import AUDIOS, BY_PROCESSOR, Clip, whisper
 from archspec.processors.canvas import Canvas, Trace
 from archspec.processors.parameters import FILE, Parameters
 from archspec.processors.rules import IMAGES, VIDEOS
@@ -15,12 +15,13 @@ from archspec.typing_light import Any, NoReturn
 
 TABLE = "processors.json"  # which `tools/from_transformers.py` writes
 _MOST = 10**9  # pixels of a side, frames or samples
-_PARTS = {  # of a processor_config.json -> the keys that name its class, the newest first
-    "images": ("image_processor", ("image_processor_type", "feature_extractor_type")),
-    "videos": ("video_processor", ("video_processor_type",)),
-    "audios": ("feature_extractor", ("feature_extractor_type",)),
+_PARTS = {"images": "image_processor", "videos": "video_processor", "audios": "feature_extractor"}
+KEYS = {  # of a file, that name its class; the newest first
+    "images": ("image_processor_type", "feature_extractor_type"),
+    "videos": ("video_processor_type",),
+    "audios": ("feature_extractor_type",),
 }
-_ENDS = {"images": "ImageProcessor", "videos": "VideoProcessor", "audios": "FeatureExtractor"}
+_MISMATCHED = ("wav2vec2-bert",)  # transformers' default extractor returns samples, the model takes frames
 _RULES: dict[str, Mapping[str, Any]] = {"images": IMAGES, "videos": VIDEOS, "audios": AUDIOS}
 
 
@@ -29,15 +30,21 @@ def _table() -> dict[str, Any]:
     return dict(read_json(TABLE))
 
 
-def classes(model_type: str, preprocessor: Mapping[str, Any] | None) -> dict[str, str]:
+def classes(
+    model_type: str, raw_config: Mapping[str, Any], preprocessor: Mapping[str, Any] | None
+) -> dict[str, str]:
     """Return the classes that prepare images, videos and audios, as far as transformers has them.
 
-    >>> classes("clip", None)
+    >>> classes("clip", {}, None)
     {'images': 'CLIPImageProcessor'}
     """
     found = {}
     for kind, part in _parts(preprocessor).items():
-        name = _class_name(kind, part or {}) or _table()["types"].get(model_type, {}).get(kind)
+        of_config = (
+            {"image_processor_type": raw_config.get("image_processor_type")} if kind == "images" else {}
+        )
+        name = _class_name(kind, part or {}) or _class_name(kind, of_config)
+        name = name or _table()["types"].get(model_type, {}).get(kind, "")
         if part is not None and name:
             found[kind] = name
     return found
@@ -46,14 +53,14 @@ def classes(model_type: str, preprocessor: Mapping[str, Any] | None) -> dict[str
 def _parts(preprocessor: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any] | None]:
     """Return the parameters of each kind: a flat file is read for all kinds, as transformers does."""
     if preprocessor is None:
-        return dict.fromkeys(_PARTS, {})
+        return {kind: {} for kind in _PARTS}
     if not isinstance(preprocessor, Mapping):
         raise ConfigError(f"{FILE} is not a JSON object", help="pass the file of a checkpoint")
-    nested = {kind: preprocessor.get(key) for kind, (key, _) in _PARTS.items()}
+    nested = {kind: preprocessor.get(key) for kind, key in _PARTS.items()}
     for kind, part in nested.items():
         if part is not None and not isinstance(part, Mapping):
             raise ConfigError(
-                f"{FILE}: {_PARTS[kind][0]} must be an object", help="pass the file of a checkpoint"
+                f"{FILE}: {_PARTS[kind]} must be an object", help="pass the file of a checkpoint"
             )
     if any(part is not None for part in nested.values()):
         return nested
@@ -62,17 +69,15 @@ def _parts(preprocessor: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any
 
 
 def _class_name(kind: str, part: Mapping[str, Any]) -> str:
-    """Return the class that a file names; without the suffix of its backend."""
-    for key in _PARTS[kind][1]:
+    """Return the class that a file names, if transformers has it; without the suffix of its backend."""
+    for key in KEYS[kind]:
         value = part.get(key)
         if value is not None and type(value) is not str:
             raise ConfigError(f"{FILE}: {key} must be text", help=f"correct {key}, or remove it")
-        if value and kind == "images":
-            value = value.replace("FeatureExtractor", "ImageProcessor")
-        if value and value.removesuffix("Fast").removesuffix("Pil").endswith(_ENDS[kind]):
-            name = value.removesuffix("Fast").removesuffix("Pil")
-            if key != "feature_extractor_type" or kind == "audios" or name in _table()[kind]:
-                return str(name)
+        name = str(value or "").removesuffix("Fast").removesuffix("Pil")
+        name = name.replace("FeatureExtractor", "ImageProcessor") if kind == "images" else name
+        if name in _table()[kind]:
+            return name
     return ""
 
 
@@ -94,10 +99,12 @@ def read(
     line = _table()["types"].get(model_type, {})
     call = _table()["processors"].get(line.get("processor"), {})
     parts, covered = _parts(preprocessor), {}
-    for kind, name in classes(model_type, preprocessor).items():
+    for kind, name in classes(model_type, raw_config, preprocessor).items():
         rule = _RULES[kind].get(name)
-        if kind == "audios" and rule is not None:
+        if rule is whisper:
             rule = BY_PROCESSOR.get(line.get("processor", ""), rule)
+        if kind == "audios" and name != _class_name(kind, parts[kind] or {}) and model_type in _MISMATCHED:
+            rule = None
         if rule is not None:
             defaults = _table()[kind].get(name, {})
             covered[kind] = rule, Parameters(name, defaults, parts[kind] or {}, call.get(kind))

@@ -55,6 +55,7 @@ def by_keys(keys: dict[str, int], size: Size) -> Size | None:
 
 
 def round_to(value: float, factor: float) -> float:
+    """Return the nearest multiple of a factor."""
     return round(value / factor) * factor
 
 

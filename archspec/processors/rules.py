@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from archspec.processors import cuts, images, more_patches, pages, patches, tiles, videos
-from archspec.processors.images import Rule, pad_always, pad_to_largest
+from archspec.processors import videos
+from archspec.processors.images import budgets, pages, patches, plain, slices, tiles
+from archspec.processors.images.plain import Rule, pad_always, pad_to_largest
 
-_STANDARD = Rule(images.resize_and_crop, pad_to_largest)
-_CROPPED = Rule(images.resize_and_crop)
+_STANDARD = Rule(plain.resize_and_crop, pad_to_largest)
+_CROPPED = Rule(plain.resize_and_crop)
 _IMAGES: dict[Rule, str] = {
     _STANDARD: "Bit Blip Chameleon ChineseCLIP CLIP DeiT Idefics MobileNetV1 OwlViT PI0 PPChart2Table "
     "PPDocLayoutV2 PPDocLayoutV3 PPDocLayoutV4 Pvt Sam2 Sam3 Siglip Tipsv2 Tipsv2Dpt ViT",
     _CROPPED: "Beit DINOv3ViT EfficientNet Flava LayoutLMv3 MobileNetV2 MobileViT VideoLlava VideoMAE Vivit",
-    Rule(images.resize): "DepthPro EfficientLoFTR LayoutLMv2 LightGlue Segformer SegGpt SuperGlue SuperPoint "
-    "UVDoc",
-    Rule(
-        images.detr, pad_to_largest
-    ): "ConditionalDetr DeformableDetr Detr GroundingDino RfDetr RTDetr Yolos",
-    Rule(images.detr, pad_always): "MaskFormer Mask2Former",
-    Rule(images.resize, pad_always): "OneFormer",
-    Rule(images.convnext): "ConvNext",
-    Rule(images.poolformer, pad_to_largest): "PoolFormer",
-    Rule(images.levit): "Levit",
-    Rule(images.vilt, pad_to_largest): "Vilt BridgeTower",
-    Rule(images.sam, pad_to_largest): "Sam",
-    Rule(images.dpt): "CHMv2 DPT PromptDepthAnything",
-    Rule(images.zoedepth): "ZoeDepth",
-    Rule(images.glpn): "GLPN",
-    Rule(images.perceiver): "Perceiver",
-    Rule(images.llava): "Llava",
-    Rule(images.owlv2): "Owlv2",
-    Rule(images.janus): "DeepseekVL Janus",
-    Rule(images.eomt): "Eomt",
-    Rule(images.sapiens): "Sapiens2",
-    Rule(images.tvp, pad_to_largest): "Tvp",
+    Rule(plain.resize): "DepthPro EfficientLoFTR LayoutLMv2 LightGlue Segformer SegGpt SuperGlue SuperPoint",
+    Rule(plain.resize_to_sides): "UVDoc",
+    Rule(plain.detr, pad_to_largest): "ConditionalDetr DeformableDetr Detr GroundingDino RfDetr RTDetr Yolos",
+    Rule(plain.detr, pad_always): "MaskFormer Mask2Former",
+    Rule(plain.resize, pad_always): "OneFormer",
+    Rule(plain.convnext): "ConvNext",
+    Rule(plain.poolformer, pad_to_largest): "PoolFormer",
+    Rule(plain.levit): "Levit",
+    Rule(plain.vilt, pad_to_largest): "Vilt BridgeTower",
+    Rule(plain.sam, pad_to_largest): "Sam",
+    Rule(plain.dpt): "CHMv2 DPT PromptDepthAnything",
+    Rule(plain.zoedepth): "ZoeDepth",
+    Rule(plain.glpn): "GLPN",
+    Rule(plain.perceiver): "Perceiver",
+    Rule(plain.llava): "Llava",
+    Rule(plain.owlv2): "Owlv2",
+    Rule(plain.janus): "DeepseekVL Janus",
+    Rule(plain.eomt): "Eomt",
+    Rule(plain.sapiens): "Sapiens2",
+    Rule(plain.tvp, pad_to_largest): "Tvp",
     Rule(pages.slanext, pad_to_largest): "SLANeXt",
     Rule(pages.lcnet): "PPLCNet",
     Rule(pages.text_detection): "PPOCRV5ServerDet",
     Rule(pages.keep, pages.text_recognition): "PPOCRV5ServerRec PPOCRV6SmallRec",
-    Rule(images.swin2sr): "Swin2SR",
-    Rule(images.vitmatte): "VitMatte",
-    Rule(images.textnet): "TextNet",
-    Rule(images.fuyu): "Fuyu",
+    Rule(plain.swin2sr): "Swin2SR",
+    Rule(plain.vitmatte): "VitMatte",
+    Rule(plain.textnet): "TextNet",
+    Rule(plain.fuyu): "Fuyu",
     Rule(pages.donut): "Donut Nougat PPFormulaNet",
     Rule(
         patches.qwen
@@ -55,11 +54,11 @@ _IMAGES: dict[Rule, str] = {
     Rule(patches.kimi): "Kimi_K25",
     Rule(patches.muse): "MuseGlimmer",
     Rule(patches.emu, patches.note_batch): "Apertus1p5",
-    Rule(more_patches.glm_image): "GlmImage",
-    Rule(more_patches.glm5): "Glm5Next",
-    Rule(more_patches.neomme): "NeoMME",
-    Rule(more_patches.nemotron): "NemotronH_Omni_Reasoning_V3",
-    Rule(more_patches.inkling): "Inkling2",
+    Rule(budgets.glm_image): "GlmImage",
+    Rule(budgets.glm5): "Glm5Next",
+    Rule(budgets.neomme): "NeoMME",
+    Rule(budgets.nemotron): "NemotronH_Omni_Reasoning_V3",
+    Rule(budgets.inkling): "Inkling2",
     Rule(tiles.got_ocr): "GotOcr2",
     Rule(tiles.cohere): "Cohere2Vision",
     Rule(tiles.ovis): "Ovis2",
@@ -69,18 +68,19 @@ _IMAGES: dict[Rule, str] = {
     Rule(tiles.idefics3): "Idefics3 SmolVLM UltraVBert",
     Rule(tiles.llama4): "Llama4",
     Rule(tiles.mllama): "Mllama",
-    Rule(tiles.anyres): "LlavaNext LlavaOnevision",
-    Rule(tiles.aria): "Aria",
-    Rule(tiles.phi4): "Phi4Multimodal",
-    Rule(cuts.minicpm): "MiniCPMOcr MiniCPMV4_6",
-    Rule(cuts.lfm2): "Lfm2Vl",
-    Rule(cuts.perception): "PerceptionLM",
-    Rule(cuts.step3): "Step3p7",
-    Rule(cuts.molmo): "Molmo2",
+    Rule(slices.anyres): "LlavaNext LlavaOnevision",
+    Rule(slices.aria): "Aria",
+    Rule(slices.phi4): "Phi4Multimodal",
+    Rule(slices.minicpm): "MiniCPMOcr MiniCPMV4_6",
+    Rule(slices.lfm2): "Lfm2Vl",
+    Rule(slices.perception): "PerceptionLM",
+    Rule(slices.step3): "Step3p7",
+    Rule(slices.molmo): "Molmo2",
 }
 _VIDEOS: dict[Rule, str] = {
     _CROPPED: "InstructBlipVideo InternVL LlavaNextVideo LlavaOnevision PerceptionLM PeVideo Sam2Video "
-    "Timesformer VideoLlava VideoMAE Videomt Vivit VJEPA2",
+    "Timesformer VideoLlava VideoMAE Videomt Vivit",
+    Rule(videos.vjepa): "VJEPA2",
     Rule(videos.qwen): "Ernie4_5_VLMoe Qwen2VL VideoLlama3",
     Rule(videos.qwen3): "CohereCompass Cosmos3Edge Glm46V Glm4v Glmga Qwen3VL",
     Rule(videos.glm5): "Glm5Next",

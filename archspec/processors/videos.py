@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archspec.processors import more_patches, patches, resizing
+from archspec.processors import resizing
 from archspec.processors.canvas import Canvas
+from archspec.processors.images import budgets, patches
+from archspec.processors.images.patches import pixel_limits, resize_to_pixels, whole_patches
+from archspec.processors.images.plain import pad_to_largest
 from archspec.processors.parameters import Parameters, Size
-from archspec.processors.patches import pixel_limits, resize_to_pixels, whole_patches
 from archspec.processors.resizing import align
+
+_VJEPA_RESIZE = 256, 224  # the shortest edge, to the side of the crop
+_ERNIE_STEP = 2
 
 
 def whole_frames(p: Parameters, video: Canvas) -> None:
@@ -23,7 +28,10 @@ def whole_frames(p: Parameters, video: Canvas) -> None:
 
 
 def qwen(p: Parameters, video: Canvas) -> None:
+    """Limit the pixels of a frame (Qwen2-VL)."""
     factor = p.integer("patch_size") * p.integer("merge_size")
+    if p.name.startswith("Ernie") and p.integer("temporal_patch_size") != _ERNIE_STEP:
+        p.refuse("temporal_patch_size", f"must be {_ERNIE_STEP} for {p.name}")
     if p.flag("do_resize"):
         least, most = pixel_limits(p)
         if p.flag("cap_pixels_per_frame"):
@@ -63,17 +71,27 @@ def _resize_frames(p: Parameters, video: Canvas, limits: Size, factor: int) -> N
 
 
 def pad_frames(p: Parameters, videos: Sequence[Canvas]) -> None:
-    """Pad all videos of a call to the most frames."""
+    """Pad all videos of a call to the most frames and the largest sides."""
     frames = max((video.frames for video in videos), default=0)
+    pad_to_largest(p, videos)
     for video in videos:
         if p.flag("do_pad") and video.frames < frames:
             video.note(f"padded to {frames:,} frames")
             video.frames = frames
 
 
+def vjepa(p: Parameters, video: Canvas) -> None:
+    """Resize by the side of the crop, whatever the size of a file (V-JEPA 2)."""
+    height, width = p.sides("crop_size")
+    if p.flag("do_resize"):
+        video.resize(resizing.fit_shortest(video.size, int(height * _VJEPA_RESIZE[0] / _VJEPA_RESIZE[1])))
+    if p.flag("do_center_crop"):
+        video.crop((height, width))
+
+
 def glm5(p: Parameters, video: Canvas) -> None:
     """Limit the tokens of all frames together (GLM-5)."""
-    more_patches.glm5(p, video)
+    budgets.glm5(p, video)
     whole_frames(p, video)
 
 
@@ -86,10 +104,8 @@ def minimax(p: Parameters, video: Canvas) -> None:
         whole_patches(p, video, factor)
     whole_frames(p, video)
     step = p.integer("temporal_patch_size")
-    longest = (
-        p.integer("vision_segment_max_frames") * step if p.get("vision_segment_max_frames") else video.frames
-    )
-    video.segment(longest)
+    if p.get("vision_segment_max_frames") is not None:
+        video.segment(p.integer("vision_segment_max_frames") * step)
 
 
 def muse(p: Parameters, video: Canvas) -> None:

@@ -28,6 +28,7 @@ from archspec.reference.meta import on_meta
 from archspec.reference.verdicts import Unavailable, measuring_errors
 
 _ASKED = ("inkling_text",)  # their configs do not ask for a cache, as generate() does
+_ASKED_IN_CALL = ("higgs_audio_v2",)  # they ignore their configs' use_cache
 _WHOLE = ("cpmant",)  # their inputs repeat the cached positions
 _FLOAT32 = ("bros", "fnet")  # einsum with float32 positions; torch's Fourier transforms lack bfloat16
 
@@ -180,6 +181,7 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
     if not call.encoder_tokens:
         length = call.context if model.config.model_type in _WHOLE else call.tokens
         boxes = {"bbox": ids(length, 4)} if "bbox" in parameters_of(model) else {}
-        return {"input_ids": ids(length), **boxes}
+        asks = model.config.model_type in _ASKED_IN_CALL and model.config.use_cache
+        return {"input_ids": ids(length), **boxes, **({"use_cache": True} if asks else {})}
     first = None if given and "encoder_outputs" in given else ids(call.encoder_tokens)
     return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}

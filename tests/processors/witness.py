@@ -10,15 +10,18 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import resource
 import subprocess
 import sys
 from enum import Enum
 from functools import cache
+from math import prod
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 MOST_PIXELS = 3_000_000  # of images that are not on the meta device
+MOST_BYTES = 6 * 2**30
 MODES = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
 NUMPY = ("VideoLlavaImageProcessor", "Emu3ImageProcessor", "VivitImageProcessor")  # of no backend
 Call = dict[str, Any]  # cls, kind, parameters, sizes
@@ -39,7 +42,7 @@ def _install_stand_in() -> None:
     from torch.nn.functional import pad as torch_pad
 
     def resize(image: Any, size: Any, **_: Any) -> Any:
-        if min(size) < 1:
+        if min(size) < 1 or 0 in image.shape:
             raise ValueError("no pixels")
         return image.new_zeros((*image.shape[:-2], *size))
 
@@ -55,8 +58,12 @@ def _install_stand_in() -> None:
 
     modes = Enum("InterpolationMode", {one.upper().replace("-", "_"): one for one in MODES})
     functions: dict[str, Any] = {"resize": resize, "pad": pad, "crop": crop, "InterpolationMode": modes}
-    functions |= dict.fromkeys(("normalize", "grayscale_to_rgb", "to_dtype", "to_dtype_image", "gaussian_blur"), same)
-    functions |= dict.fromkeys(("pil_to_tensor", "to_pil_image", "batched_nms", "ImageReadMode", "decode_image"), same)
+    functions |= dict.fromkeys(
+        ("normalize", "grayscale_to_rgb", "to_dtype", "to_dtype_image", "gaussian_blur"), same
+    )
+    functions |= dict.fromkeys(
+        ("pil_to_tensor", "to_pil_image", "batched_nms", "ImageReadMode", "decode_image"), same
+    )
     functions |= {"rgb_to_grayscale": lambda image, num_output_channels=1: image, "__version__": "0.27.0"}
     inner = ("transforms", "transforms.functional", "transforms.v2", "transforms.v2.functional")
     for name in ("torchvision", *(f"torchvision.{one}" for one in (*inner, "ops", "ops.boxes", "io"))):
@@ -68,11 +75,10 @@ def _install_stand_in() -> None:
             setattr(sys.modules[parent], last, module)
     sys.modules["torchvision.transforms.v2"].functional = sys.modules["torchvision.transforms.v2.functional"]  # type: ignore[attr-defined]
     torch.set_num_threads(1)
-    _install_audio_stand_in()
 
 
-def _install_audio_stand_in() -> None:
-    """Put a module in place of torchaudio, whose spectrogram is that of torch."""
+def _spectrogram() -> Any:
+    """Return a class in place of torchaudio's, with the frames of torch."""
     import torch
 
     class MelSpectrogram:
@@ -86,11 +92,7 @@ def _install_audio_stand_in() -> None:
             found = torch.stft(audio, *self.sizes, torch.hann_window(self.sizes[2]), return_complex=True)
             return found.abs()[..., : self.mels, :]
 
-    for name in ("torchaudio", "torchaudio.transforms"):
-        module = sys.modules[name] = ModuleType(name)
-        module.__spec__ = importlib.machinery.ModuleSpec(name, None)
-        module.__dict__.update(MelSpectrogram=MelSpectrogram, __version__="2.13.0")
-    sys.modules["torchaudio"].transforms = sys.modules["torchaudio.transforms"]  # type: ignore[attr-defined]
+    return MelSpectrogram
 
 
 @cache
@@ -109,7 +111,13 @@ def _modules() -> dict[str, str]:
 
 @cache
 def _processor(name: str, parameters: str) -> Any:
-    return getattr(importlib.import_module(_modules()[name]), name)(**json.loads(parameters))
+    module = importlib.import_module(_modules()[name])
+    if name.startswith("Granite"):
+        transforms = SimpleNamespace(MelSpectrogram=_spectrogram())
+        vars(module).update(
+            torchaudio=SimpleNamespace(transforms=transforms), requires_backends=lambda *_: None
+        )
+    return getattr(module, name)(**json.loads(parameters))
 
 
 def _pixels(size: list[int], device: str, is_video: bool) -> Any:
@@ -141,7 +149,9 @@ def answer(call: Call) -> list[Any] | str:
                     files = [file.permute(1, 2, 0).numpy() for file in files]
                     options["input_data_format"] = "channels_last"
                 if call["cls"].startswith("VitMatte"):
-                    options["trimaps"] = [file[..., 0] if "input_data_format" in options else file[0] for file in files]
+                    options["trimaps"] = [
+                        file[..., 0] if "input_data_format" in options else file[0] for file in files
+                    ]
                 if call["kind"] == "videos":
                     options["do_sample_frames"] = False
                 return _sizes(processor(files, **options), processor, call)
@@ -174,54 +184,58 @@ def _rows(value: Any) -> list[Any]:
 
 def _sizes(found: Any, processor: Any, call: Call) -> list[Any]:
     """Return heights and widths, with frames before them for videos."""
-    if hasattr(found, "shape"):  # Idefics
+    name, is_video = call["cls"].removesuffix("Pil"), call["kind"] == "videos"
+    if hasattr(found, "shape") or isinstance(found, list):  # Idefics
         return [list(one.shape[-2:]) for one in found]
+    if name.startswith("Mllama"):
+        return [list(one.shape[-2:]) for one in found["pixel_values"].flatten(0, 1)]
+    if re.match("LlavaNext|LlavaOnevision|Pixtral|Apertus", name) and not is_video:
+        return [[int(edge) for edge in row] for row in found["image_sizes"]]
+    if "image_num_crops" in found:
+        return [[processor.size["height"]] * 2] * int(found["image_num_crops"].sum())
+    return _from_grids(found, processor, name, is_video) or _from_pixels(found, is_video)
+
+
+def _from_grids(found: Any, processor: Any, name: str, is_video: bool) -> list[Any]:
+    """Return sizes in patches, times the size of a patch."""
     patch = getattr(processor, "patch_size", None)
-    name = call["cls"].removesuffix("Pil")
-    if name.startswith("Inkling2"):
-        patch = processor.size["height"]
     for key in ("image_grid_thw", "video_grid_thw"):
         if key in found:
+            of_inkling = name.startswith("Inkling2")
+            height, width = (processor.size[one] if of_inkling else patch for one in ("height", "width"))
             step = 1 if name.startswith("Ernie") else getattr(processor, "temporal_patch_size", 1) or 1
             rows = [[int(one) for one in row] for row in found[key]]
-            sizes = [[t * step, h * patch, w * patch] for t, h, w in rows]
-            return sizes if call["kind"] == "videos" else [size[1:] for size in sizes]
-    if "spatial_shapes" in found:
-        side = patch or processor.encoder_patch_size
-        return [[int(edge) * side for edge in row] for row in found["spatial_shapes"]]
-    if "image_num_crops" in found:
-        side = processor.size["height"]
-        return [[side, side]] * int(found["image_num_crops"].sum())
-    if "image_grid_hw" in found or "image_grids" in found:
-        rows = found["image_grid_hw"] if "image_grid_hw" in found else found["image_grids"]
-        return [[int(edge) * patch for edge in row] for row in rows]
-    if "target_sizes" in found and patch:
-        return [[int(edge) * patch for edge in row] for row in found["target_sizes"]]
-    if "image_sizes" in found and re.match("LlavaNext|LlavaOnevision|Pixtral|Apertus", name):
-        return [[int(edge) for edge in row] for row in found["image_sizes"]]
+            sizes = [[t * step, h * height, w * width] for t, h, w in rows]
+            return sizes if is_video else [size[1:] for size in sizes]
+    for key in ("spatial_shapes", "image_grid_hw", "image_grids", "target_sizes"):
+        if key in found and (patch or key == "spatial_shapes"):
+            side = patch or processor.encoder_patch_size
+            return [[int(edge) * side for edge in row] for row in found[key]]
     if "video_position_ids" in found:
         counts = [int(one) for one in found["num_frames_per_video"]]
         starts = [sum(counts[:place]) for place in range(len(counts))]
-        side = _side(found["pixel_values_videos"], processor)
+        side, positions = _side(found["pixel_values_videos"], processor), found["video_position_ids"]
         return [
-            [count, *_extent(found["video_position_ids"][start], side)]
-            for count, start in zip(counts, starts, strict=True)
+            [count, *_extent(positions[start], side)] for count, start in zip(counts, starts, strict=True)
         ]
-    if "image_position_ids" in found or "flattened_patches" in found:
-        return _from_positions(found, processor)
-    keys = [one for one in ("pixel_values_local", "pixel_values", "image_pixel_values") if one in found]
-    keys += [one for one in ("pixel_values_images", "images", "pixel_values_videos") if one in found]
-    if name.startswith("Mllama"):
-        return [list(one.shape[-2:]) for one in found["pixel_values"].flatten(0, 1)]
+    if "image_position_ids" in found:
+        side = _side(found["pixel_values"], processor)
+        return [_extent(one, side) for one in found["image_position_ids"]]
+    if "flattened_patches" in found:
+        sides = [patch["height"], patch["width"]] if isinstance(patch, dict) else [patch.height, patch.width]  # type: ignore[union-attr]
+        rows = found["flattened_patches"]
+        return [[int(one[:, axis].max()) * sides[axis] for axis in (0, 1)] for one in rows]
+    return []
+
+
+def _from_pixels(found: Any, is_video: bool) -> list[Any]:
+    keys = ("pixel_values_local", "pixel_values", "image_pixel_values", "pixel_values_images", "images")
     result = []
-    for row in (one for key in keys for one in _rows(found[key])):
+    for row in (one for key in (*keys, "pixel_values_videos") if key in found for one in _rows(found[key])):
         shape = list(row.shape)
-        dims = 4 if call["kind"] == "videos" else 3
-        count = 1
-        for edge in shape[:-dims]:
-            count *= edge
-        size = [shape[-4], *shape[-2:]] if dims == 4 else shape[-2:]
-        result += [size] * count
+        dims = 4 if is_video else 3
+        size = [shape[-4], *shape[-2:]] if is_video else shape[-2:]
+        result += [size] * prod(shape[:-dims])
     return result
 
 
@@ -235,16 +249,7 @@ def _extent(positions: Any, side: int) -> list[int]:
     return [(int(positions[:, axis].max()) + 1) * side for axis in (1, 0)]
 
 
-def _from_positions(found: Any, processor: Any) -> list[Any]:
-    if "image_position_ids" in found:
-        side = _side(found["pixel_values"], processor)
-        return [_extent(one, side) for one in found["image_position_ids"]]
-    patch = processor.patch_size
-    sides = [patch["height"], patch["width"]] if isinstance(patch, dict) else [patch.height, patch.width]
-    rows = found["flattened_patches"]
-    return [[int(one[:, axis].max()) * sides[axis] for axis in (0, 1)] for one in rows]
-
-
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     _install_stand_in()
     print(json.dumps([answer(call) for call in json.load(sys.stdin)]))

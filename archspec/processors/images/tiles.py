@@ -7,67 +7,49 @@ from math import ceil, floor
 
 from archspec.processors import grids, resizing
 from archspec.processors.canvas import MOST_TILES, Canvas
-from archspec.processors.images import center_crop, resize
-from archspec.processors.parameters import MOST, Parameters, Size
+from archspec.processors.images.plain import center_crop, resize
+from archspec.processors.parameters import Parameters, Size
 from archspec.processors.resizing import align, fit_canvas
 
-_MOST = 1_000  # tiles that a file may allow; a grid is sought among all with that many
+MOST_LISTED = 1_000  # tiles that a file may allow; a grid is sought among all with that many
 _IDEFICS_LONGEST = 4096
-_ARIA_SIDES = (490, 980)
-_ARIA_GRIDS = [  # heights and widths
-    (490 * rows, 490 * columns)
-    for rows, columns in (
-        *(
-            (1, 2),
-            (1, 3),
-            (1, 4),
-            (1, 5),
-            (1, 6),
-            (1, 7),
-            (1, 8),
-            (2, 4),
-            (2, 3),
-            (2, 2),
-            (2, 1),
-            (3, 1),
-            (3, 2),
-        ),
-        *((4, 1), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)),
-    )
-]
-_PHI_LEAST = 10  # pixels of a side
 
 
 def most_tiles(p: Parameters, key: str) -> int:
-    return p.integer(key, 1, _MOST)
+    """Return the most tiles that a file allows."""
+    return p.integer(key, 1, MOST_LISTED)
 
 
 def got_ocr(p: Parameters, image: Canvas) -> None:
     """Split into the grid with the nearest aspect ratio (GOT-OCR2, InternVL, Aya Vision)."""
-    size, most = p.sides(), most_tiles(p, "max_patches")
+    most = most_tiles(p, "max_patches")
     if not (p.flag("crop_to_patches") and most > 1):
         resize(p, image)
         return
+    size = p.sides()
     found = grids.by_product(grids.grids(p.integer("min_patches"), most))
     columns, rows = grids.nearest_ratio(image.size, size, found)
     image.split(rows, columns, size, last=[size] if rows * columns > 1 else ())
 
 
 def cohere(p: Parameters, image: Canvas) -> None:
-    size = p.sides()
+    """Split into the grid that enlarges an image least (Cohere2 Vision)."""
     if not p.flag("crop_to_patches"):
         resize(p, image)
         return
+    size = p.sides()
     columns, rows = grids.least_upscaled(image.size, size[0], most_tiles(p, "max_patches"))
     image.split(rows, columns, size, last=[size] if rows * columns > 1 else ())
 
 
 def ovis(p: Parameters, image: Canvas) -> None:
-    size, most = p.sides(), most_tiles(p, "max_patches")
+    """Split into the smallest grid that keeps the pixels, with the whole image before it."""
+    most = most_tiles(p, "max_patches")
     if not (p.flag("crop_to_patches") and most > 1):
         resize(p, image)
         center_crop(p, image)
         return
+    size = p.sides()
     if p.flag("use_covering_area_grid"):
         columns, rows = grids.covering(image.size, size[0], most)
     else:
@@ -112,7 +94,7 @@ def _pan_and_scan(p: Parameters, size: Size) -> list[Size]:
     if longer / shorter < p.number("pan_and_scan_min_ratio_to_activate"):
         return []
     count = max(2, min(longer // least, floor(longer / shorter + 0.5)))
-    count = min(p.integer("pan_and_scan_max_num_crops", 1, _MOST), count)
+    count = min(p.integer("pan_and_scan_max_num_crops", 1, MOST_LISTED), count)
     step = ceil(longer / count)
     if min(step, shorter) < least:
         return []
@@ -157,8 +139,10 @@ def pad_tiles(p: Parameters, images: Sequence[Canvas]) -> None:
         return
     largest = max(size[0] for size in sizes), max(size[1] for size in sizes)
     for image in images:
-        image.tiles = [largest] * len(image.tiles)
-        image.pad(largest)
+        if image.tiles:
+            image.split_into([largest] * len(image.tiles), f"padded to {largest[0]:,} x {largest[1]:,}")
+        else:
+            image.pad(largest)
 
 
 def idefics3(p: Parameters, image: Canvas) -> None:
@@ -223,6 +207,7 @@ def _capped(p: Parameters, size: Size, longest: int, tile: int) -> int:
 
 
 def llama4(p: Parameters, image: Canvas) -> None:
+    """Resize into a canvas of tiles, with the whole image after them."""
     side, file = p.square(), image.size
     if not p.flag("do_resize"):
         p.refuse("do_resize", f"is false, which {p.name} rejects", "set it to true")
@@ -241,6 +226,9 @@ def llama4(p: Parameters, image: Canvas) -> None:
 
 def mllama(p: Parameters, image: Canvas) -> None:
     """Resize into a canvas of tiles; one tensor stands for all tiles of an image."""
+    for key in ("do_resize", "do_pad"):
+        if not p.flag(key):
+            p.refuse(key, f"is false, which {p.name} rejects", "set it to true")
     side, most = p.square(), most_tiles(p, "max_image_tiles")
     found = [(rows * side, columns * side) for rows, columns in grids.grids(1, most)]
     target = grids.best_canvas(image.size, found)
@@ -250,59 +238,3 @@ def mllama(p: Parameters, image: Canvas) -> None:
     image.pad(target)
     image.split(1, 1, (side, side))
     image.steps[-1] = f"{target[0] // side} x {target[1] // side} tiles, of {most} in one tensor"
-
-
-def anyres(p: Parameters, image: Canvas) -> None:
-    """Keep the size: the model computes its own tiles from it (LLaVA-NeXT, LLaVA-OneVision)."""
-    best = grids.best_resolution(image.size, _resolutions(p, "image_grid_pinpoints"))
-    if best is None:
-        image.refuse("fits none of image_grid_pinpoints")
-    image.note(f"tiles of {best[0]:,} x {best[1]:,}")
-
-
-def _resolutions(p: Parameters, key: str, default: list[Size] | None = None) -> list[Size]:
-    value = p.get(key)
-    if value is None and default is not None:
-        return default
-    sizes = value if isinstance(value, list | tuple) and 0 < len(value) <= _MOST else [None]
-    for one in sizes:
-        pair = one if isinstance(one, list | tuple) and len(one) == 2 else [0]
-        if any(type(edge) is not int or not 0 < edge <= MOST for edge in pair):
-            p.refuse(
-                key, "must be a list of heights and widths", "write a list such as [[336, 672], [672, 336]]"
-            )
-    return [(one[0], one[1]) for one in sizes]
-
-
-def aria(p: Parameters, image: Canvas) -> None:
-    side = p.choice("max_image_size", *_ARIA_SIDES)
-    least, file = p.integer("min_image_size", 1, side), image.size
-    if p.flag("split_image"):
-        best = grids.best_resolution(file, _resolutions(p, "split_resolutions", _ARIA_GRIDS))
-        if best is None:
-            image.refuse("fits none of split_resolutions")
-        image.split(ceil(best[0] / side), ceil(best[1] / side), (side, side))
-        return
-    scale = side / max(file)
-    height, width = (max(int(edge * scale), least) for edge in file)
-    image.resize((height, side) if file[1] >= file[0] else (side, width))
-    image.pad((side, side))
-
-
-def phi4(p: Parameters, image: Canvas) -> None:
-    side, most = p.square(), most_tiles(p, "dynamic_hd")
-    height, width = image.size
-    columns, rows = ceil(width / float(side)), ceil(height / float(side))
-    if columns * rows > most:
-        found = grids.unordered_grids(1, most)
-        columns, rows = grids.nearest_ratio(image.size, (side, side), found)
-    target = rows * side, columns * side
-    if target[1] / width < target[0] / height:
-        scaled = int(height * (target[1] / width)), target[1]
-    else:
-        scaled = target[0], int(width * (target[0] / height))
-    if min(scaled) < _PHI_LEAST:
-        image.refuse(f"becomes {scaled[0]} x {scaled[1]}, below the 10 pixels that the class needs")
-    image.resize(scaled)
-    image.pad(target)
-    image.split(rows, columns, (side, side), first=[(side, side)])

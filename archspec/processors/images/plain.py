@@ -36,6 +36,7 @@ def pad_to_largest(p: Parameters, images: Sequence[Canvas]) -> None:
 
 
 def pad_always(p: Parameters, images: Sequence[Canvas]) -> None:
+    """Pad all images to ``pad_size``, or to the largest of a call."""
     height = max((image.size[0] for image in images), default=0)
     width = max((image.size[1] for image in images), default=0)
     target = p.sides("pad_size") if p.get("pad_size") is not None else (height, width)
@@ -44,6 +45,7 @@ def pad_always(p: Parameters, images: Sequence[Canvas]) -> None:
 
 
 def resize_by_keys(p: Parameters, image: Canvas) -> None:
+    """Resize by the keys of ``size``."""
     found = resizing.by_keys(p.size(), image.size)
     if found is None:
         p.refuse("size", f"has keys that {p.name} does not support")
@@ -51,16 +53,25 @@ def resize_by_keys(p: Parameters, image: Canvas) -> None:
 
 
 def resize(p: Parameters, image: Canvas) -> None:
+    """Resize if the parameters ask for it."""
     if p.flag("do_resize"):
         resize_by_keys(p, image)
 
 
+def resize_to_sides(p: Parameters, image: Canvas) -> None:
+    """Resize to a height and a width."""
+    if p.flag("do_resize"):
+        image.resize(p.sides())
+
+
 def center_crop(p: Parameters, image: Canvas) -> None:
+    """Crop if the parameters ask for it."""
     if p.flag("do_center_crop"):
         image.crop(p.sides("crop_size"))
 
 
 def resize_and_crop(p: Parameters, image: Canvas) -> None:
+    """Resize and crop, the most common rule."""
     resize(p, image)
     center_crop(p, image)
 
@@ -87,6 +98,7 @@ def detr(p: Parameters, image: Canvas) -> None:
 
 
 def convnext(p: Parameters, image: Canvas) -> None:
+    """Resize a small image with a margin that is cropped, a large one to a square."""
     if p.flag("do_resize"):
         (edge,) = p.edges("size", "shortest_edge")
         if edge < _CONVNEXT_SQUARE:
@@ -98,6 +110,7 @@ def convnext(p: Parameters, image: Canvas) -> None:
 
 
 def poolformer(p: Parameters, image: Canvas) -> None:
+    """Resize with a margin for the crop."""
     if p.flag("do_resize") and p.get("crop_pct") is not None:
         keys, fraction = p.size(), p.number("crop_pct")
         if "shortest_edge" in keys:
@@ -112,6 +125,7 @@ def poolformer(p: Parameters, image: Canvas) -> None:
 
 
 def levit(p: Parameters, image: Canvas) -> None:
+    """Resize with a margin for the crop, of 256 to 224."""
     if p.flag("do_resize"):
         keys = p.size()
         if "shortest_edge" in keys:
@@ -134,6 +148,7 @@ def vilt(p: Parameters, image: Canvas) -> None:
 
 
 def sam(p: Parameters, image: Canvas) -> None:
+    """Resize by the longest edge."""
     if p.flag("do_resize"):
         (longest,) = p.edges("size", "longest_edge")
         image.resize(resizing.fit_longest(image.size, longest))
@@ -141,6 +156,7 @@ def sam(p: Parameters, image: Canvas) -> None:
 
 
 def dpt(p: Parameters, image: Canvas) -> None:
+    """Resize to multiples, and pad to others."""
     if p.flag("do_resize"):
         multiple = p.number("ensure_multiple_of")
         keep = p.flag("keep_aspect_ratio")
@@ -153,6 +169,7 @@ def dpt(p: Parameters, image: Canvas) -> None:
 
 
 def zoedepth(p: Parameters, image: Canvas) -> None:
+    """Pad by a part of each side, and resize to multiples."""
     height, width = image.size
     if p.flag("do_pad"):
         image.pad((height + 2 * int(sqrt(height / 2) * 3), width + 2 * int(sqrt(width / 2) * 3)))
@@ -162,12 +179,14 @@ def zoedepth(p: Parameters, image: Canvas) -> None:
 
 
 def glpn(p: Parameters, image: Canvas) -> None:
+    """Round down to multiples."""
     if p.flag("do_resize"):
         divisor = p.integer("size_divisor")
         image.resize((image.size[0] // divisor * divisor, image.size[1] // divisor * divisor))
 
 
 def perceiver(p: Parameters, image: Canvas) -> None:
+    """Crop a part of the shorter side, and resize it."""
     if p.flag("do_center_crop"):
         (height, width), (crop_height, crop_width) = p.sides(), p.sides("crop_size")
         side = min(image.size)
@@ -176,12 +195,14 @@ def perceiver(p: Parameters, image: Canvas) -> None:
 
 
 def llava(p: Parameters, image: Canvas) -> None:
+    """Pad to a square, resize and crop."""
     if p.flag("do_pad"):
         image.pad((max(image.size), max(image.size)))
     resize_and_crop(p, image)
 
 
 def owlv2(p: Parameters, image: Canvas) -> None:
+    """Pad to a square and resize."""
     if p.flag("do_pad"):
         image.pad((max(image.size), max(image.size)))
     if p.flag("do_resize"):
@@ -199,6 +220,7 @@ def janus(p: Parameters, image: Canvas) -> None:
 
 
 def swin2sr(p: Parameters, image: Canvas) -> None:
+    """Pad to the next multiple, even from a multiple."""
     key = "pad_size" if type(p.get("pad_size")) is int else "size_divisor"  # its former name
     if p.flag("do_pad"):
         divisor = p.integer(key)
@@ -206,6 +228,7 @@ def swin2sr(p: Parameters, image: Canvas) -> None:
 
 
 def vitmatte(p: Parameters, image: Canvas) -> None:
+    """Pad to multiples."""
     key = "size_divisor" if p.get("size_divisibility") is None else "size_divisibility"  # its former name
     if p.flag("do_pad"):
         divisor = p.integer(key)
@@ -213,6 +236,7 @@ def vitmatte(p: Parameters, image: Canvas) -> None:
 
 
 def textnet(p: Parameters, image: Canvas) -> None:
+    """Resize by the shortest edge, rounded up to multiples."""
     if p.flag("do_resize"):
         (edge,) = p.edges("size", "shortest_edge")
         divisor = p.integer("size_divisor")
@@ -222,6 +246,7 @@ def textnet(p: Parameters, image: Canvas) -> None:
 
 
 def fuyu(p: Parameters, image: Canvas) -> None:
+    """Shrink into a size, and pad to it."""
     size = p.sides()
     if p.flag("do_resize") and (image.size[0] > size[0] or image.size[1] > size[1]):
         scale = min(size[0] / image.size[0], size[1] / image.size[1])

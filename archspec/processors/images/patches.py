@@ -43,6 +43,7 @@ def resize_to_pixels(
 
 
 def qwen(p: Parameters, image: Canvas) -> None:
+    """Resize to whole patches with a limited number of pixels (Qwen2-VL)."""
     if not p.flag("do_resize"):
         whole_patches(p, image, p.integer("patch_size") * p.integer("merge_size"))
         return
@@ -63,6 +64,7 @@ def _enlarged(size: Size, factor: int) -> Size:
 
 
 def glm(p: Parameters, image: Canvas) -> None:
+    """Resize to whole patches with a limited number of pixels in a temporal patch (GLM-4V)."""
     factor = p.integer("patch_size") * p.integer("merge_size")
     if p.get("patch_expand_factor") not in (None, 1):
         p.refuse("patch_expand_factor", "is not supported", "set it to 1")
@@ -78,13 +80,12 @@ def glm(p: Parameters, image: Canvas) -> None:
 def emu(p: Parameters, image: Canvas) -> None:
     """Resize to multiples of the spatial factor with a limited number of pixels."""
     if p.flag("do_resize"):
+        names = tuple(_LIMITS.values())
         by_size = p.name.startswith("Apertus")
-        limits = (
-            p.edges("size", *_LIMITS.values()) if by_size else [p.integer(one) for one in _LIMITS.values()]
-        )
+        limits = p.edges("size", *names) if by_size else [p.integer(name) for name in names]
         if resizing.is_elongated(image.size):
             image.refuse("has an aspect ratio of more than 200, which the class rejects")
-        image.resize(resizing.fit_pixels(image.size, p.integer("spatial_factor"), *limits))
+        image.resize(resizing.fit_pixels(image.size, p.integer("spatial_factor"), limits[0], limits[1]))
 
 
 def note_batch(p: Parameters, images: Sequence[Canvas]) -> None:
@@ -96,6 +97,7 @@ def note_batch(p: Parameters, images: Sequence[Canvas]) -> None:
 
 
 def pixtral(p: Parameters, image: Canvas) -> None:
+    """Shrink into a square, and round up to whole patches."""
     if p.flag("do_resize"):
         keys, patch = p.size(), p.sides("patch_size")
         limit = (keys["longest_edge"],) * 2 if "longest_edge" in keys else p.sides()
@@ -109,6 +111,7 @@ def pixtral(p: Parameters, image: Canvas) -> None:
 
 
 def siglip2(p: Parameters, image: Canvas) -> None:
+    """Resize to at most a number of patches; a tensor has that number."""
     patch, most = p.integer("patch_size"), p.integer("max_num_patches")
     if p.flag("do_resize"):
         image.resize(resizing.fit_patches(image.size, patch, most))
@@ -123,6 +126,7 @@ def _cut_to_patches(image: Canvas, patch: Size, most: int) -> None:
 
 
 def gemma4(p: Parameters, image: Canvas) -> None:
+    """Resize to at most a number of patches, of whole pooling windows."""
     tokens, patch = p.choice("max_soft_tokens", *_SOFT_TOKENS), p.integer("patch_size")
     pool = p.integer("pooling_kernel_size")
     most, side = tokens * pool**2, pool * patch
@@ -147,6 +151,7 @@ def _gemma4_size(image: Canvas, pixels: int, side: int, longest: int) -> Size:
 
 
 def pix2struct(p: Parameters, image: Canvas) -> None:
+    """Resize to at most a number of patches, whatever the size of a file."""
     if p.get("is_vqa"):
         p.refuse("is_vqa", "is set: the height of the header with the question is unknown", "set it to false")
     most, patch = p.integer("max_patches"), p.sides("patch_size")
@@ -159,6 +164,7 @@ def pix2struct(p: Parameters, image: Canvas) -> None:
 
 
 def kimi(p: Parameters, image: Canvas) -> None:
+    """Shrink to a limited number of patches, and pad to whole merged ones."""
     patch, merge, most = p.integer("patch_size"), p.integer("merge_size"), p.integer("max_patches")
     if not p.flag("do_resize"):
         whole_patches(p, image, patch)
@@ -173,6 +179,7 @@ def kimi(p: Parameters, image: Canvas) -> None:
 
 
 def muse(p: Parameters, image: Canvas) -> None:
+    """Resize to the grid of a limited number of tokens with the nearest aspect ratio."""
     key = "max_video_frame_tokens" if image.frames else "max_image_tokens"
     side, most = p.integer("patch_size") * p.integer("merge_size"), p.integer(key)
     if not p.flag("do_resize"):

@@ -1,4 +1,4 @@
-"""More image processors that split a file into tiles: those that choose the tiles in their own way."""
+"""Image processors that split a file into tiles, each in its own way."""
 
 from __future__ import annotations
 
@@ -6,10 +6,33 @@ from math import ceil, floor, sqrt
 
 from archspec.processors import grids
 from archspec.processors.canvas import Canvas
-from archspec.processors.parameters import Parameters, Size
+from archspec.processors.images.tiles import MOST_LISTED, most_tiles
+from archspec.processors.parameters import MOST, Parameters, Size
 from archspec.processors.resizing import round_to
-from archspec.processors.tiles import most_tiles
 
+_ARIA_SIDES = (490, 980)
+_ARIA_GRIDS = [  # heights and widths
+    (490 * rows, 490 * columns)
+    for rows, columns in (
+        *(
+            (1, 2),
+            (1, 3),
+            (1, 4),
+            (1, 5),
+            (1, 6),
+            (1, 7),
+            (1, 8),
+            (2, 4),
+            (2, 3),
+            (2, 2),
+            (2, 1),
+            (3, 1),
+            (3, 2),
+        ),
+        *((4, 1), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)),
+    )
+]
+_PHI_LEAST = 10  # pixels of a side
 _STEP_SHORT = 32  # pixels: below, an elongated image becomes a square
 
 
@@ -49,11 +72,8 @@ def _minicpm_size(size: tuple[float, float], resolution: int, factor: int, enlar
 
 def lfm2(p: Parameters, image: Canvas) -> None:
     """Split a large image, with the whole image after the tiles (LFM2-VL)."""
-    patch, factor, side = (
-        p.integer("encoder_patch_size"),
-        p.integer("downsample_factor"),
-        p.integer("tile_size"),
-    )
+    patch, factor = p.integer("encoder_patch_size"), p.integer("downsample_factor")
+    side = p.integer("tile_size")
     least, most = most_tiles(p, "min_tiles"), most_tiles(p, "max_tiles")
     splits = p.flag("do_image_splitting") and not least == most == 1
     if splits and least > most:
@@ -151,13 +171,14 @@ def molmo(p: Parameters, image: Canvas) -> None:
     """Split into overlapping crops, with the whole image before them (Molmo 2)."""
     side, patch = p.square(), p.integer("patch_size")
     margins = p.get("overlap_margins")
-    if not (
-        isinstance(margins, list | tuple) and len(margins) == 2 and all(type(one) is int for one in margins)
-    ):
+    is_pair = isinstance(margins, list | tuple) and len(margins) == 2
+    if not is_pair or any(type(one) is not int or not 0 <= one <= MOST for one in margins):
         p.refuse("overlap_margins", "must be two integers", "write a list such as [4, 4]")
+    if side % patch:
+        p.refuse("patch_size", f"does not divide size, {side}")
     margin = sum(margins) * patch
     window = (side // patch - sum(margins)) * patch
-    if window < 1 or min(margins) < 0:
+    if window < 1:
         p.refuse("overlap_margins", "leaves no pixels of a crop")
     inner = image.size[0] - margin, image.size[1] - margin
     rows, columns = _molmo_grid(inner, window, most_tiles(p, "max_crops"))
@@ -174,3 +195,63 @@ def _molmo_grid(size: Size, window: int, most: int) -> grids.Grid:
         return found[scales.index(max(scales))]
     fitting = [1e10 if scale < 1 else scale for scale in scales]
     return found[fitting.index(min(fitting))]
+
+
+def anyres(p: Parameters, image: Canvas) -> None:
+    """Keep the size: the model computes its own tiles from it (LLaVA-NeXT, LLaVA-OneVision)."""
+    best = grids.best_resolution(image.size, _resolutions(p, "image_grid_pinpoints"))
+    if best is None:
+        image.refuse("fits none of image_grid_pinpoints")
+    image.note(f"tiles of {best[0]:,} x {best[1]:,}")
+
+
+def _resolutions(p: Parameters, key: str, default: list[Size] | None = None) -> list[Size]:
+    value = p.get(key)
+    if value is None and default is not None:
+        return default
+    found = [one for one in value or () if _is_size(one)] if isinstance(value, list | tuple) else []
+    if not found or len(found) != len(value) or len(found) > MOST_LISTED:
+        help_ = "write a list such as [[336, 672], [672, 336]]"
+        p.refuse(key, f"must be a list of at most {MOST_LISTED:,} heights and widths", help_)
+    return [(one[0], one[1]) for one in found]
+
+
+def _is_size(value: object) -> bool:
+    is_pair = isinstance(value, list | tuple) and len(value) == 2
+    return is_pair and all(type(edge) is int and 0 < edge <= MOST for edge in value)  # type: ignore[attr-defined]
+
+
+def aria(p: Parameters, image: Canvas) -> None:
+    """Resize by the longest side and pad to a square, also of each part of a split image."""
+    side = p.choice("max_image_size", *_ARIA_SIDES)
+    least, file = p.integer("min_image_size", 1, side), image.size
+    if p.flag("split_image"):
+        best = grids.best_resolution(file, _resolutions(p, "split_resolutions", _ARIA_GRIDS))
+        if best is None:
+            image.refuse("fits none of split_resolutions")
+        image.split(ceil(best[0] / side), ceil(best[1] / side), (side, side))
+        return
+    scale = side / max(file)
+    height, width = (max(int(edge * scale), least) for edge in file)
+    image.resize((height, side) if file[1] >= file[0] else (side, width))
+    image.pad((side, side))
+
+
+def phi4(p: Parameters, image: Canvas) -> None:
+    """Resize into a canvas of tiles, with the whole image before them."""
+    side, most = p.square(), most_tiles(p, "dynamic_hd")
+    height, width = image.size
+    columns, rows = ceil(width / float(side)), ceil(height / float(side))
+    if columns * rows > most:
+        found = grids.unordered_grids(1, most)
+        columns, rows = grids.nearest_ratio(image.size, (side, side), found)
+    target = rows * side, columns * side
+    if target[1] / width < target[0] / height:
+        scaled = int(height * (target[1] / width)), target[1]
+    else:
+        scaled = target[0], int(width * (target[0] / height))
+    if min(scaled) < _PHI_LEAST:
+        image.refuse(f"becomes {scaled[0]} x {scaled[1]}, below the 10 pixels that the class needs")
+    image.resize(scaled)
+    image.pad(target)
+    image.split(rows, columns, (side, side), first=[(side, side)])

@@ -7,7 +7,7 @@ from math import ceil
 
 from archspec.processors import resizing
 from archspec.processors.canvas import Canvas
-from archspec.processors.images import center_crop, pad_to_largest, resize_by_keys
+from archspec.processors.images.plain import center_crop, pad_to_largest, resize_by_keys
 from archspec.processors.parameters import Parameters, Size
 from archspec.processors.resizing import align
 

@@ -1,12 +1,12 @@
-"""More image processors that turn a file into a grid of patches: those with a size function of their own."""
+"""Image processors that fit a grid of patches into a budget of pixels or tokens."""
 
 from __future__ import annotations
 
 from math import ceil, floor, sqrt
 
 from archspec.processors.canvas import Canvas
+from archspec.processors.images.patches import pixel_limits, whole_patches
 from archspec.processors.parameters import Parameters, Size
-from archspec.processors.patches import pixel_limits, whole_patches
 from archspec.processors.resizing import align
 
 _GLM_IMAGE_RATIO = 4  # the most of longer to shorter side
@@ -44,9 +44,10 @@ def glm5(p: Parameters, image: Canvas) -> None:
     target = _glm5_target(image, frames, step, factor, (least, most))
     scale = min(target[0] / height, target[1] / width)
     scale = min(1.0, scale) if frames * height * width >= least else scale
-    image.resize(
-        (max(1, min(target[0], floor(height * scale))), max(1, min(target[1], floor(width * scale))))
+    rows, columns = (
+        max(1, min(limit, floor(edge * scale))) for limit, edge in zip(target, image.size, strict=True)
     )
+    image.resize((rows, columns))
     image.pad(target)
 
 
@@ -96,9 +97,7 @@ def _neomme_size(p: Parameters, size: Size) -> Size:
     if not fits(rows, columns):
         rows, columns = (max(1, floor(edge * scale)) for edge in size)
         if most and rows * columns > most:
-            rows, columns = (
-                (max(1, most // columns), columns) if rows >= columns else (rows, max(1, most // rows))
-            )
+            return (max(1, most // columns), columns) if rows >= columns else (rows, max(1, most // rows))
         return rows, columns
     if pixels < least and rows * columns < least:
         larger = max(1, ceil(size[0] * scale)), max(1, ceil(size[1] * scale))
