@@ -97,7 +97,7 @@ class Receiver:
             found = (found.get("height"), found.get("width"))
         if isinstance(found, int):
             found = found, found
-        return tuple(found) if isinstance(found, list | tuple) and len(found) == 2 else None  # type: ignore[return-value]
+        return (found[0], found[1]) if isinstance(found, list | tuple) and len(found) == 2 else None
 
     @property
     def frames(self) -> int | None:
