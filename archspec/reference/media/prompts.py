@@ -103,7 +103,7 @@ def prompt(to: Receiver, counts: dict[str, list[int]], tokens: int) -> Inputs:
 
 
 def _word(to: Receiver) -> int:
-    """Return a token id without a meaning of its own."""
+    """Return the id of an ordinary token."""
     fields = [item for config in configs_in(to.config) for item in vars(config).items()]
     special = {value for name, value in fields if name.endswith(("_id", "_index")) and isinstance(value, int)}
     return next(word for word in range(_FIRST_WORD, _MOST_WORDS) if word not in special)
