@@ -97,16 +97,16 @@ def enlarge_to_factor(size: Size, factor: int) -> Size:
 def fit_patches(size: Size, patch: int, most: int) -> Size:
     """Return the largest multiples of a patch with a limited number of patches (SigLIP 2)."""
 
-    def scaled(scale: float, edge: int) -> int:
+    def scale_edge(scale: float, edge: int) -> int:
         return int(max(patch, ceil(edge * scale / patch) * patch))
 
     precision = 1e-5
     low, high = precision / 10, 100.0
     while high - low >= precision:
         middle = (low + high) / 2
-        rows, columns = scaled(middle, size[0]) / patch, scaled(middle, size[1]) / patch
+        rows, columns = scale_edge(middle, size[0]) / patch, scale_edge(middle, size[1]) / patch
         low, high = (middle, high) if rows * columns <= most else (low, middle)
-    return scaled(low, size[0]), scaled(low, size[1])
+    return scale_edge(low, size[0]), scale_edge(low, size[1])
 
 
 def fit_multiple(size: Size, target: Size, multiple: float, keep_aspect_ratio: bool) -> Size:

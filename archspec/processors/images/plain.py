@@ -23,7 +23,7 @@ _CONVNEXT_SQUARE = 384  # from this size on, without a crop
 
 
 class Rule(NamedTuple):
-    """What a class does with each image, and then with all images of a call."""
+    """The steps of a class: those of each image, and then those of all images of a call."""
 
     one: One
     batch: Batch | None = None
@@ -263,7 +263,7 @@ def eomt(p: Parameters, image: Canvas) -> None:
         (edge,), (height, width) = p.edges("size", "shortest_edge"), image.size
         count = -(-max(height, width) // edge)
         step = edge - ((count * edge - max(height, width)) / (count - 1) if count > 1 else 0)
-        starts = [int(place * step) for place in range(image.checked(count))]
+        starts = [int(place * step) for place in range(image.check_count(count))]
         cut = [min(edge, max(height, width) - start) for start in starts]
         image.split_into(
             [(one, width) if height > width else (height, one) for one in cut], f"{count} pieces"
