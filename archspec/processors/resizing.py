@@ -17,14 +17,17 @@ def fit_shortest(size: Size, edge: int) -> Size:
     return (other, edge) if width <= height else (edge, other)
 
 
-def fit_edges(size: Size, shortest: int, longest: int) -> Size:
-    """Return the size with a given shortest edge, or less if the longest is limited (DETR)."""
+def fit_edges(size: Size, shortest: int, longest: int, keep_tall: bool = True) -> Size:
+    """Return the size with a given shortest edge, or less if the longest is limited (DETR).
+
+    With ``keep_tall`` an image higher than wide keeps its size if its width is right, even with rounding.
+    """
     height, width = size
     smaller, larger, raw = float(min(size)), float(max(size)), 0.0
     if larger / smaller * shortest > longest:
         raw = longest * smaller / larger
         shortest = round(raw)
-    if (height <= width and height == shortest) or (width <= height and width == shortest):
+    if (height <= width and height == shortest) or (keep_tall and width <= height and width == shortest):
         return size
     if width < height:
         return int((raw or shortest) * height / width), shortest

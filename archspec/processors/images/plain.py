@@ -90,6 +90,7 @@ def detr(p: Parameters, image: Canvas) -> None:
     if found is None:
         p.refuse("size", f"has keys that {p.name} does not support")
     if p.name.startswith("Yolos") and "longest_edge" in keys:
+        found = resizing.fit_edges(image.size, keys["shortest_edge"], keys["longest_edge"], keep_tall=False)
         found = found[0] - found[0] % _YOLOS_MULTIPLE, found[1] - found[1] % _YOLOS_MULTIPLE
     if p.name.startswith("Mask") and p.get("size_divisor") not in (None, 0):
         divisor = p.integer("size_divisor")
