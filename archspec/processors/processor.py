@@ -143,6 +143,8 @@ class Processor:
         """Return the steps of each video of one call."""
         rule, parameters = self._rule("videos")
         canvases = [Canvas((size[1], size[2]), size[0]) for size in (_check_size(one, 3) for one in sizes)]
+        for canvas in canvases if parameters.flag("do_sample_frames") else ():
+            canvas.note(f"{canvas.frames:,} frames after sampling")
         return _traces(rule, parameters, canvases)
 
     def trace_audios(self, samples: Sequence[int]) -> list[Trace]:
