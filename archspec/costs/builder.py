@@ -6,7 +6,7 @@ import ast
 
 from archspec.configs.scope import Scope
 from archspec.costs.later import Deferring
-from archspec.costs.media import TOTAL
+from archspec.costs.media import OF_ALL, merge
 from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction
 from archspec.costs.records import (
     ALLOCATIONS,
@@ -134,8 +134,8 @@ class Costed(Deferring):
         return self.known(axes[name], axes) if name in axes else super().name(name, node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
-        if name == TOTAL and self.axes is not None and len(node.args) == 1:
-            return self.total(node.args[0], local)
+        if name in OF_ALL and self.axes is not None and len(node.args) == 1:
+            return self.of_all(name, node.args[0], local)
         found = self.scope.spec.library.contractions().get(name)
         return (
             super().call(name, node, local)
@@ -193,10 +193,12 @@ class Costed(Deferring):
             self.axes = axes
             return built
         inputs = {} if self.on_items or not isinstance(frame.module.inputs, dict) else frame.module.inputs
-        modality = next((one for one in MODALITIES if name in inputs.get(one, ())), None)
-        if modality is None:
+        modalities = [one for one in MODALITIES if name in inputs.get(one, ())]
+        if not modalities:
             return self._child_here(name, inner)
-        return self.run_section(frame, modality, lambda: self._child_here(name, inner))
+        return merge(
+            [self.run_section(frame, one, lambda: self._child_here(name, inner)) for one in modalities]
+        )
 
     def _child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""
@@ -213,7 +215,7 @@ class Costed(Deferring):
         return child
 
     def _run(self, inner: Body, name: str, runs: Runs) -> Node | None:
-        frame, attends = self.frames[-1], self.attends
+        attends = self.attends
         given = runs if isinstance(runs, dict) else {"tokens": runs}
         if isinstance(runs, dict) and "tokens" in runs:
             self.encodes |= runs["tokens"].text == "new_encoder_tokens"
@@ -245,7 +247,7 @@ class Costed(Deferring):
         if self.axes is None:
             return
         self._complete(built, module)
-        self.leave(module, self.frames[-1])
+        self.leave(built, module, self.frames[-1])
         built.passed_on = self.axes
 
     def _complete(self, built: Node, module: Module) -> None:

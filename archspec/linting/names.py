@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from archspec.costs.media import TOTAL
+from archspec.costs.media import OF_ALL
 from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.language.expression import Expression, callee, text_of
 from archspec.language.operations import FUNCTIONS
@@ -171,7 +171,7 @@ def _attribute(node: ast.Attribute, context: Context) -> Found:
 
 def _call(node: ast.Call, context: Context) -> Found:
     name, contraction = callee(node), context.spec.library.contractions().get(callee(node))
-    if name in FUNCTIONS or name in CONTAINERS or name in ("given", TOTAL):
+    if name in FUNCTIONS or name in CONTAINERS or name in ("given", *OF_ALL):
         if node.keywords:
             yield f"{name}() does not take keyword arguments", node, "pass them by position"
     elif name in LEAVES:

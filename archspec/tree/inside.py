@@ -70,6 +70,15 @@ class Inside(Evaluator):
         found = value.read_attribute(name, node, self)
         return found if name == "model_type" else self.read(value, name)
 
+    def visit_Call(self, node: ast.Call, local: Locals) -> Any:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "at":
+            return self.at(node.func.value, node.args, local)
+        return super().visit_Call(node, local)
+
+    def at(self, module: ast.expr, size: list[ast.expr], local: Locals) -> Any:
+        """Build a module that runs on a grid of another size; only costs depend on it."""
+        return self.visit(module, local)
+
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
         if isinstance(value, Node) and name in ("requires_grad_", "routed") and not node.keywords:
             arguments = [self.visit(argument, local) for argument in node.args]
