@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from archspec.configs.scope import Scope
-from archspec.costs.media import OF_ALL, OnItems, merge
+from archspec.costs.later import Deferring
+from archspec.costs.media import OF_ALL, merge
 from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction
 from archspec.costs.records import (
     ALLOCATIONS,
@@ -33,7 +34,7 @@ _ITSELF = (None, None)  # a read of a layer's index itself
 _Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, with their items there
 
 
-class Costed(OnItems):
+class Costed(Deferring):
     """A builder at the axes of a forward pass, with `runs:`, `ops:`, `cache:` and `saves:` of the specs.
 
     The axes are None inside a module that does not run.
@@ -228,7 +229,7 @@ class Costed(OnItems):
         elif self.axes is not None and child.cls in ("Parameter", "Buffer"):
             child.costs = weight_costs("Linear", child.tensors, self.axes)
         inside, self.axes = self.axes, outer
-        if self.on_items and inside is not None and isinstance(runs, dict):
+        if self.on_items and child is not None and inside is not None and isinstance(runs, dict):
             self.pass_on(inside)
         if chosen is not None and child is not None and (routed := child.routed) is not None:
             child = child.copy()

@@ -222,7 +222,7 @@ class OnItems(Builder):
         """Set the axes after a module, and the tokens that its items take the place of."""
         if self.on_items:
             if module.after:
-                self._flow({name: self.evaluate_now(value) for name, value in module.after.items()})
+                self.flow({name: self.evaluate_now(value) for name, value in module.after.items()})
             return
         for modality, stated in module.placeholders.items():
             found, outer, axes, local = [], self.axes, frame.axes, dict(frame.local)
@@ -259,7 +259,7 @@ class OnItems(Builder):
             raise ArchspecError(
                 f"the {modality} are too small: {name} gives no output", help=f"pass larger {modality}"
             )
-        self._flow(dict(zip(names, after, strict=True)))
+        self.flow(dict(zip(names, after, strict=True)))
         transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
         return {**self.axes, "tokens": prod(before)} if transposed else self.axes
 
@@ -269,12 +269,13 @@ class OnItems(Builder):
         outer = self.axes
         values = [self.visit(one, dict(local)) for one in size]
         names = [name for name in GRID if outer is not None and outer[name] is not None]
-        self._flow(dict(zip(names, values, strict=True)))
+        self.flow(dict(zip(names, values, strict=True)))
         built = self.visit(module, local)
         self.axes = outer
         return built
 
-    def _flow(self, given: Axes) -> None:
+    def flow(self, given: Axes) -> None:
+        """Run what follows at other axes; the grid's positions are the tokens."""
         assert self.axes is not None
         self.axes = {**self.axes, **given}
         if MAPS in given:

@@ -37,7 +37,7 @@ _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-st
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
 _OPPOSITE_SIGNS = ("!=", "==", ">=", ">", "<=", "<", "is not", "is", "not in", "in")
 _OPPOSITES = dict(zip(COMPARE, _OPPOSITE_SIGNS, strict=True))
-_METHODS = {"requires_grad_", "routed", "at", *(name for names in METHODS.values() for name in names)}
+_METHODS = {"requires_grad_", "routed", "at", "on_map"} | {one for names in METHODS.values() for one in names}
 
 
 class Expression(NamedTuple):

@@ -16,6 +16,7 @@ from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, decidable, wei
 from archspec.tree.node import Node, OutputEmbeddings, Routed
 from archspec.typing_light import Any
 
+ON_MAP = "on_map"  # the method of a module that says on which feature map it runs
 MAX_DIMENSIONS = 64  # of a tensor, in torch's kernels
 MAX_NUMEL = 2**61 - 1  # torch counts a tensor's bytes in a signed 64-bit number
 
@@ -87,6 +88,8 @@ class Inside(Evaluator):
             else:
                 other.routed = self._read_routing(arguments, node)
             return other
+        if name == ON_MAP and (value is None or isinstance(value, Node)) and len(node.args) == 1:
+            return value
         if isinstance(value, Scope) and name == "get" and len(node.args) == 1 and not node.keywords:
             field = str(self.visit(node.args[0], local))  # a field that only some model types describe
             return self.read(value, field) if value.has(field) else value.raw.get(field)

@@ -7,6 +7,7 @@ and chunks of the config.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from archspec.configs.scope import Scope
@@ -27,6 +28,7 @@ _TRAINING_CALLS = (Call(2, 67), Call(3, 17), Call(1, 130))
 _DEPTH, _SHALLOW = "num_hidden_layers", 6  # patterns of layers repeat after at most 6
 _BOUNDS = ("window", "chunk", "block")  # in the names of fields at which FLOPs or caches change
 _LONGEST, _LONGEST_STEP = 5000, 300  # tokens
+_FEW = 5  # forward passes with media of most configs
 _DRAWN = 6  # configs drawn for each one that is to run
 _MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12, 12]}
 _GLM: Config = {"rope_parameters": {**_MROPE, "partial_rotary_factor": 0.5}}
@@ -140,14 +142,18 @@ def calls(scope: Scope, encodes: bool) -> Iterator[Call]:
     yield from _encoder_calls(chosen, encodes)
 
 
-def forward_calls(case: Case) -> Iterator[Call]:
-    """Return the forward passes to compare, with media if the class takes any."""
+def forward_calls(case: Case, number: int) -> Iterator[Call]:
+    """Return the forward passes to compare, with media if the class takes any.
+
+    Those with media are all compared at the config with few layers, which is the second one.
+    """
     if not takes_media(case.architecture, case.spec.model_type):
         yield from calls(case.scope, has_encoder_and_decoder(case.model()))
         return
-    yield from media_calls(case.scope, case.architecture, case.model())
+    yield from islice(media_calls(case.scope, case.architecture, case.model()), None if number == 1 else _FEW)
     if keeps_text(case.model()):
-        yield from calls(case.scope, encodes=False)
+        chosen = calls(case.scope, encodes=False)
+        yield from chosen if number == 1 else islice(chosen, _FEW)
 
 
 def training_calls(scope: Scope, encodes: bool) -> Iterator[Call]:

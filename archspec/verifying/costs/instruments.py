@@ -187,7 +187,7 @@ def _short_calls(chosen: tuple[Call, ...]) -> Callable[[Case, int], Iterator[Cal
     return points
 
 
-FORWARD = Instrument(lambda case, _: forward_calls(case), _forward_rows)
+FORWARD = Instrument(forward_calls, _forward_rows)
 TRAINING = Instrument(
     lambda case, _: training_calls(case.scope, has_encoder_and_decoder(case.model(trains=True))),
     _training_rows,

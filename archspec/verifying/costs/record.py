@@ -18,6 +18,7 @@ from archspec.specs.index import plain_data, whole_digests
 from archspec.specs.library import COSTS, shipped_library
 from archspec.verifying.campaign import Chosen
 from archspec.verifying.costs.instruments import Comparison
+from archspec.verifying.costs.media import takes_media
 from archspec.verifying.costs.verify import FURTHER, CostOutcome, verify_costs
 from archspec.verifying.pool import Failure, run_tasks
 
@@ -67,7 +68,8 @@ def in_scope() -> Chosen:
     for architecture, types in shipped_library().index().items():
         for model_type in types:
             listed = SCOPE.intersection(autos.get((model_type, architecture), ()))
-            if listed or _INPUTS & parameters_of(model_class(architecture, model_type)):
+            cls = model_class(architecture, model_type)
+            if listed or _INPUTS & parameters_of(cls) or takes_media(architecture, model_type):
                 found[model_type] = (*found.get(model_type, ()), architecture)
     return found
 
