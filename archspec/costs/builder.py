@@ -174,7 +174,9 @@ class Costed(Deferring):
         if self.axes is None:
             return built
         on_grid = self.grid_leaf(name, arguments, keywords) if self.on_items else None
-        built.costs = weight_costs(name, built.tensors, self.axes if on_grid is None else on_grid, on_grid)
+        axes = self.axes if on_grid is None else on_grid
+        self.known(axes["tokens"], axes)
+        built.costs = weight_costs(name, built.tensors, axes, on_grid)
         if name in OUTPUT_SIZES:
             width = built.tensors[0].shape[OUTPUT_SIZES[name]]
             self.outputs[id(built)] = built, self.axes["batch"] * self.axes["tokens"] * width

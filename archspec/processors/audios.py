@@ -41,7 +41,9 @@ class Clip:
         return Trace((self.samples,), tuple((length,) for length in self.tensors), tuple(self.steps))
 
 
-def padded(p: Parameters, clip: Clip, default: object, most: int | None, cut: bool, multiple: int = 0) -> int:
+def pad_and_cut(
+    p: Parameters, clip: Clip, default: object, most: int | None, cut: bool, multiple: int = 0
+) -> int:
     """Return the samples after padding and truncation, as `SequenceFeatureExtractor.pad` does both."""
     padding = default if p.call.get("padding") is None else p.call["padding"]
     cut = cut if p.call.get("truncation") is None else bool(p.call["truncation"])
@@ -94,7 +96,7 @@ def whisper(p: Parameters, clip: Clip) -> None:
 
 
 def _whisper_samples(p: Parameters, clip: Clip) -> int:
-    samples = padded(p, clip, "max_length", p.integer("chunk_length") * clip.rate, True)
+    samples = pad_and_cut(p, clip, "max_length", p.integer("chunk_length") * clip.rate, True)
     if samples <= p.integer("n_fft") // 2:
         clip.refuse(_TOO_SHORT)
     return samples
@@ -158,9 +160,9 @@ def clap(p: Parameters, clip: Clip) -> None:
     clip.change(frames, verb, "frames")
 
 
-def centered(p: Parameters, clip: Clip) -> None:
+def take_centered(p: Parameters, clip: Clip) -> None:
     """Frames of a Fourier transform that is centered: one more than whole hops (Parakeet)."""
-    samples = padded(p, clip, "longest", None, False)
+    samples = pad_and_cut(p, clip, "longest", None, False)
     clip.change(1 + samples // p.integer("hop_length"), "in", "frames")
 
 
@@ -168,7 +170,7 @@ def gemma(p: Parameters, clip: Clip) -> None:
     """Cut at 30 seconds, pad to multiples of 128 samples, take frames (Gemma 3n, Gemma 4)."""
     length = round(clip.rate * p.number("frame_length_ms") / 1000.0)
     hop = _step(p, "hop_length_ms", clip.rate * p.number("hop_length_ms") / 1000.0)
-    samples = padded(p, clip, "longest", 480_000, True, 128)
+    samples = pad_and_cut(p, clip, "longest", 480_000, True, 128)
     left = length // 2 if p.name.startswith("Gemma4") else 0
     clip.change((samples + left - length - 1) // hop + 1, "in", "frames")
 
@@ -178,9 +180,9 @@ def gemma4_unified(p: Parameters, clip: Clip) -> None:
     clip.change(ceil(clip.longest / p.integer("audio_samples_per_token")), "in", "frames")
 
 
-def unfolded(p: Parameters, clip: Clip) -> None:
+def take_unpadded(p: Parameters, clip: Clip) -> None:
     """Frames without padding (Phi-4, LASR)."""
-    samples = padded(p, clip, "longest", None, False)
+    samples = pad_and_cut(p, clip, "longest", None, False)
     clip.change((samples - p.integer("win_length")) // p.integer("hop_length") + 1, "in", "frames")
 
 
@@ -193,16 +195,16 @@ def granite(p: Parameters, clip: Clip) -> None:
 
 def clvp(p: Parameters, clip: Clip) -> None:
     """Pad or cut to a length in seconds, and take centered frames."""
-    samples = padded(p, clip, "max_length", p.integer("default_audio_length") * clip.rate, True)
+    samples = pad_and_cut(p, clip, "max_length", p.integer("default_audio_length") * clip.rate, True)
     clip.change(1 + samples // p.integer("hop_length"), "padded or cut to", "frames")
 
 
 def cohere_asr(p: Parameters, clip: Clip) -> None:
-    """Take centered frames; a long file is split where it is quietest, which its length does not tell."""
+    """Take centered frames; a long file is split at its quietest points, which its length does not tell."""
     limit = max(0.0, p.number("max_audio_clip_s") - p.number("overlap_chunk_second", 0))
     if clip.longest / clip.rate > limit:
         clip.refuse(f"is longer than {limit:g} seconds, and is split by its content")
-    centered(p, clip)
+    take_centered(p, clip)
 
 
 def kyutai(p: Parameters, clip: Clip) -> None:
@@ -216,7 +218,7 @@ def qwen3_asr(p: Parameters, clip: Clip) -> None:
     """Take frames of all samples, in whole windows of the encoder."""
     least = p.integer("min_length", 0)
     longer = Clip(max(clip.samples, least), max(clip.longest, least), clip.rate)
-    samples = padded(p, longer, "max_length", p.integer("chunk_length") * clip.rate, False)
+    samples = pad_and_cut(p, longer, "max_length", p.integer("chunk_length") * clip.rate, False)
     if samples <= p.integer("n_fft") // 2:
         clip.refuse(_TOO_SHORT)
     frames = align(samples // p.integer("hop_length"), 2 * p.integer("n_window"))
@@ -232,7 +234,7 @@ def voxtral_realtime(p: Parameters, clip: Clip) -> None:
 
 def univnet(p: Parameters, clip: Clip) -> None:
     """Cut to a length in seconds, and take frames of the samples with their reflection."""
-    samples = padded(p, clip, True, p.integer("max_length_s") * clip.rate, True)
+    samples = pad_and_cut(p, clip, True, p.integer("max_length_s") * clip.rate, True)
     length, hop = p.integer("filter_length"), p.integer("hop_length")
     edge = int((length - hop) / 2)
     clip.change(1 + (samples + 2 * edge - length) // hop, "in", "frames")
@@ -271,10 +273,10 @@ AUDIOS: dict[str, Rule] = {
         seamless: "SeamlessM4T",
         speech_to_text: "Speech2Text",
         clap: "Clap",
-        centered: "Parakeet NemotronAsrStreaming",
+        take_centered: "Parakeet NemotronAsrStreaming",
         gemma: "Gemma3nAudio Gemma4Audio",
         gemma4_unified: "Gemma4UnifiedAudio",
-        unfolded: "Phi4Multimodal Lasr",
+        take_unpadded: "Phi4Multimodal Lasr",
         granite: "GraniteSpeech",
     }.items()
     for name in (f"{one}FeatureExtractor" for one in names.split())

@@ -68,14 +68,16 @@ class Canvas:
         self, rows: int, columns: int, tile: Size, last: Iterable[Size] = (), first: Iterable[Size] = ()
     ) -> None:
         """Split the image into tiles, with other images of it before and after them."""
-        self.split_into([tile] * self.checked(rows * columns), f"{rows} x {columns} tiles of {_shape(tile)}")
+        self.split_into(
+            [tile] * self.check_count(rows * columns), f"{rows} x {columns} tiles of {_shape(tile)}"
+        )
         for size in last:
             self.note(f"the whole image at {_shape(size)}")
         self.tiles = [*first, *self.tiles, *last]
         for size in first:
             self.note(f"the whole image at {_shape(size)}")
 
-    def checked(self, count: int) -> int:
+    def check_count(self, count: int) -> int:
         """Return a number of tiles that is not too large."""
         if count > MOST_TILES:
             self.refuse(f"becomes {count:,} tiles, more than the {MOST_TILES:,} that are supported")
@@ -89,7 +91,7 @@ class Canvas:
 
     def segment(self, longest: int) -> None:
         """Split a video into segments of frames."""
-        count = self.checked(-(-self.frames // longest))
+        count = self.check_count(-(-self.frames // longest))
         self.segments = [min(longest, self.frames - longest * place) for place in range(count)]
         if count > 1:
             self.note(f"{count} segments of {longest} frames")

@@ -47,7 +47,7 @@ def unordered_grids(least: int, most: int) -> list[Grid]:
 
 
 def factor_grids(most: int) -> list[Grid]:
-    """Return pairs by decreasing product; those of the same ratio stand where the first of them does."""
+    """Return pairs by decreasing product; all of one ratio are at the place of the first of them."""
     ratios: dict[float, list[Grid]] = {}
     for count in range(most, 0, -1):
         for factor in (one for one in range(1, count + 1) if count % one == 0):

@@ -1,6 +1,6 @@
 """The parameters of a processor: defaults of its class, a user's file, arguments of the calling processor.
 
-Values are checked where they are read, so that a rule computes with valid numbers only.
+Values are checked as a rule reads them, so it computes with valid numbers only.
 """
 
 from __future__ import annotations

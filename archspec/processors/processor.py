@@ -136,19 +136,21 @@ class Processor:
     def trace_images(self, sizes: Sequence[tuple[int, int]]) -> list[Trace]:
         """Return the steps of each image of one call."""
         rule, parameters = self._rule("images")
-        canvases = [Canvas((height, width)) for height, width in (_checked(size, 2) for size in sizes)]
+        canvases = [Canvas((height, width)) for height, width in (_check_size(size, 2) for size in sizes)]
         return _traces(rule, parameters, canvases)
 
     def trace_videos(self, sizes: Sequence[tuple[int, int, int]]) -> list[Trace]:
         """Return the steps of each video of one call."""
         rule, parameters = self._rule("videos")
-        canvases = [Canvas((size[1], size[2]), size[0]) for size in (_checked(one, 3) for one in sizes)]
+        canvases = [Canvas((size[1], size[2]), size[0]) for size in (_check_size(one, 3) for one in sizes)]
+        for canvas in canvases if parameters.flag("do_sample_frames") else ():
+            canvas.note(f"{canvas.frames:,} frames after sampling")
         return _traces(rule, parameters, canvases)
 
     def trace_audios(self, samples: Sequence[int]) -> list[Trace]:
         """Return the steps of each audio file of one call."""
         rule, parameters = self._rule("audios")
-        lengths = [_checked((one,), 1)[0] for one in samples]
+        lengths = [_check_size((one,), 1)[0] for one in samples]
         clips = [Clip(one, max(lengths), self.sampling_rate) for one in lengths]
         for clip in clips:
             rule(parameters, clip)
@@ -183,7 +185,7 @@ def _traces(rule: Any, parameters: Parameters, canvases: list[Canvas]) -> list[T
     return [canvas.trace() for canvas in canvases]
 
 
-def _checked(size: Sequence[int], count: int) -> tuple[int, ...]:
+def _check_size(size: Sequence[int], count: int) -> tuple[int, ...]:
     """Return a size of positive integers."""
     if len(size) != count or any(type(edge) is not int or not 0 < edge <= _MOST for edge in size):
         message = f"{size!r} is not a size: each number must be an integer from 1 to {_MOST:,}"

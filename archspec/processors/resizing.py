@@ -17,14 +17,17 @@ def fit_shortest(size: Size, edge: int) -> Size:
     return (other, edge) if width <= height else (edge, other)
 
 
-def fit_edges(size: Size, shortest: int, longest: int) -> Size:
-    """Return the size with a given shortest edge, or less if the longest is limited (DETR)."""
+def fit_edges(size: Size, shortest: int, longest: int, keep_tall: bool = True) -> Size:
+    """Return the size with a given shortest edge, or less if the longest is limited (DETR).
+
+    With ``keep_tall`` an image higher than wide keeps its size if its width is right, even with rounding.
+    """
     height, width = size
     smaller, larger, raw = float(min(size)), float(max(size)), 0.0
     if larger / smaller * shortest > longest:
         raw = longest * smaller / larger
         shortest = round(raw)
-    if (height <= width and height == shortest) or (width <= height and width == shortest):
+    if (height <= width and height == shortest) or (keep_tall and width <= height and width == shortest):
         return size
     if width < height:
         return int((raw or shortest) * height / width), shortest
@@ -97,16 +100,16 @@ def enlarge_to_factor(size: Size, factor: int) -> Size:
 def fit_patches(size: Size, patch: int, most: int) -> Size:
     """Return the largest multiples of a patch with a limited number of patches (SigLIP 2)."""
 
-    def scaled(scale: float, edge: int) -> int:
+    def scale_edge(scale: float, edge: int) -> int:
         return int(max(patch, ceil(edge * scale / patch) * patch))
 
     precision = 1e-5
     low, high = precision / 10, 100.0
     while high - low >= precision:
         middle = (low + high) / 2
-        rows, columns = scaled(middle, size[0]) / patch, scaled(middle, size[1]) / patch
+        rows, columns = scale_edge(middle, size[0]) / patch, scale_edge(middle, size[1]) / patch
         low, high = (middle, high) if rows * columns <= most else (low, middle)
-    return scaled(low, size[0]), scaled(low, size[1])
+    return scale_edge(low, size[0]), scale_edge(low, size[1])
 
 
 def fit_multiple(size: Size, target: Size, multiple: float, keep_aspect_ratio: bool) -> Size:

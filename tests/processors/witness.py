@@ -1,8 +1,8 @@
 """Sizes of tensors as transformers' own processors return them.
 
 Most of the classes need torchvision. Only sizes are compared, so a stand-in with its functions is enough: it
-runs them on the meta device, where images of any size are free. As a script, in a process of its own, this
-module answers calls that it reads as JSON.
+runs them on the meta device, where images of any size are free. As a script, in another process, this module
+answers calls that it reads as JSON.
 """
 
 from __future__ import annotations

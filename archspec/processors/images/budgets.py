@@ -117,12 +117,12 @@ def nemotron(p: Parameters, image: Canvas) -> None:
     if most > least and 0 < rows * columns < least:
         factor = sqrt(least / (rows * columns))
         rows, columns = ceil(factor * rows), ceil(factor * columns)
-    rows = _whole(rows, merge, columns, most)
-    columns = _whole(columns, merge, rows, most)
+    rows = _align_within(rows, merge, columns, most)
+    columns = _align_within(columns, merge, rows, most)
     image.resize((rows * patch, columns * patch))
 
 
-def _whole(edge: int, merge: int, other: int, most: int) -> int:
+def _align_within(edge: int, merge: int, other: int, most: int) -> int:
     rest = edge % merge
     if not rest:
         return edge

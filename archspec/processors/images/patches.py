@@ -12,6 +12,7 @@ from archspec.processors.parameters import Parameters, Size
 from archspec.processors.resizing import align
 
 _LIMITS = {"shortest_edge": "min_pixels", "longest_edge": "max_pixels"}  # -> their former names
+_CHANNELS = (1, 3)
 _SOFT_TOKENS = (70, 140, 280, 560, 1120)  # that Gemma 4 supports
 
 
@@ -50,11 +51,11 @@ def qwen(p: Parameters, image: Canvas) -> None:
     limits = pixel_limits(p)
     size = image.size
     if p.name.startswith("Paddle"):
-        size = _enlarged(size, p.integer("patch_size") * p.integer("merge_size"))
+        size = _enlarge(size, p.integer("patch_size") * p.integer("merge_size"))
     resize_to_pixels(p, image, limits, size=size)
 
 
-def _enlarged(size: Size, factor: int) -> Size:
+def _enlarge(size: Size, factor: int) -> Size:
     height, width = size
     if height < factor:
         height, width = factor, round(width * factor / height)
@@ -83,6 +84,8 @@ def emu(p: Parameters, image: Canvas) -> None:
         names = tuple(_LIMITS.values())
         by_size = p.name.startswith("Apertus")
         limits = p.edges("size", *names) if by_size else [p.integer(name) for name in names]
+        if p.name.startswith("Emu3") and image.size[0] in _CHANNELS:
+            image.refuse("has so few rows that the class takes them for channels")
         if resizing.is_elongated(image.size):
             image.refuse("has an aspect ratio of more than 200, which the class rejects")
         image.resize(resizing.fit_pixels(image.size, p.integer("spatial_factor"), limits[0], limits[1]))

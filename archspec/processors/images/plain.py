@@ -23,7 +23,7 @@ _CONVNEXT_SQUARE = 384  # from this size on, without a crop
 
 
 class Rule(NamedTuple):
-    """What a class does with each image, and then with all images of a call."""
+    """The steps of a class: those of each image, and then those of all images of a call."""
 
     one: One
     batch: Batch | None = None
@@ -90,6 +90,7 @@ def detr(p: Parameters, image: Canvas) -> None:
     if found is None:
         p.refuse("size", f"has keys that {p.name} does not support")
     if p.name.startswith("Yolos") and "longest_edge" in keys:
+        found = resizing.fit_edges(image.size, keys["shortest_edge"], keys["longest_edge"], keep_tall=False)
         found = found[0] - found[0] % _YOLOS_MULTIPLE, found[1] - found[1] % _YOLOS_MULTIPLE
     if p.name.startswith("Mask") and p.get("size_divisor") not in (None, 0):
         divisor = p.integer("size_divisor")
@@ -263,7 +264,7 @@ def eomt(p: Parameters, image: Canvas) -> None:
         (edge,), (height, width) = p.edges("size", "shortest_edge"), image.size
         count = -(-max(height, width) // edge)
         step = edge - ((count * edge - max(height, width)) / (count - 1) if count > 1 else 0)
-        starts = [int(place * step) for place in range(image.checked(count))]
+        starts = [int(place * step) for place in range(image.check_count(count))]
         cut = [min(edge, max(height, width) - start) for start in starts]
         image.split_into(
             [(one, width) if height > width else (height, one) for one in cut], f"{count} pieces"

@@ -52,12 +52,12 @@ def minicpm(p: Parameters, image: Canvas) -> None:
     image.resize(whole)
     if grid is not None:
         rows, columns = grid
-        cell = _divided(image_size[0], rows) / rows, _divided(image_size[1], columns) / columns
+        cell = _divide(image_size[0], rows) / rows, _divide(image_size[1], columns) / columns
         part = _minicpm_size(cell, resolution, factor, True)
         image.split(rows, columns, part, first=[whole])
 
 
-def _divided(length: float, divisor: int) -> int:
+def _divide(length: float, divisor: int) -> int:
     return int(max(round_to(length, divisor), divisor))
 
 
@@ -67,7 +67,7 @@ def _minicpm_size(size: tuple[float, float], resolution: int, factor: int, enlar
         ratio = width / height
         height = int(resolution / sqrt(ratio))
         width = int(height * ratio)
-    return _divided(height, factor), _divided(width, factor)
+    return _divide(height, factor), _divide(width, factor)
 
 
 def lfm2(p: Parameters, image: Canvas) -> None:

@@ -154,7 +154,7 @@ def idefics3(p: Parameters, image: Canvas) -> None:
         if "longest_edge" in keys:
             longest = keys["longest_edge"]
             if splits and p.name.startswith("Ultra"):
-                longest = _capped(p, file, longest, tile)
+                longest = _cap(p, file, longest, tile)
             image.resize(_idefics3_size(file, longest))
         else:
             image.resize(p.sides())
@@ -193,7 +193,7 @@ def _whole_tiles(size: Size, tile: int) -> Size:
     return height, align(int(height * ratio), tile)
 
 
-def _capped(p: Parameters, size: Size, longest: int, tile: int) -> int:
+def _cap(p: Parameters, size: Size, longest: int, tile: int) -> int:
     """Return the longest edge that gives a limited number of tiles."""
     most = p.integer("max_image_tiles")
     if longest > MOST_TILES * tile:

@@ -34,7 +34,7 @@ _MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12
 _GLM: Config = {"rope_parameters": {**_MROPE, "partial_rotary_factor": 0.5}}
 _HUNYUAN: Config = {"head_dim": 64, "rope_parameters": _MROPE}
 _EXPERTS: Config = {"mlp_layer_types": ["dense", "sparse"], "num_hidden_layers": 2, "num_experts_per_tok": 6}
-_NEEDED: dict[str, Config] = {  # without them the model is built, but its forward pass fails
+_NEEDED: dict[str, Config] = {  # without them the model is built, but its forward pass fails or takes long
     "dbrx": {"attn_config": {"rope_theta": 10000.0, "clip_qkv": 8}},
     "bamba": {"attn_layer_indices": [1]},
     "lfm2_moe": {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"]},
@@ -53,6 +53,7 @@ _NEEDED: dict[str, Config] = {  # without them the model is built, but its forwa
     "hunyuan_vl": {"text_config": _HUNYUAN},
     "qwen3_omni_moe_text": {"num_attention_heads": 32},
     "qwen3_omni_moe_thinker": {"text_config": {"num_attention_heads": 32}},
+    "zamba": {"num_hidden_layers": 7},
     "step3p5": {"sliding_window": 16},
     "step3p7": {"text_config": {"sliding_window": 16}},
 }
