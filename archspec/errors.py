@@ -43,6 +43,14 @@ def on_command_line() -> bool:
     return _on_command_line.get()
 
 
+COMMAND_NAMES = {  # the names on the command line of options that have another one in Python
+    "images": "image",
+    "videos": "video",
+    "audios": "audio",
+    "text_tokens": "text",
+}
+
+
 def option(name: str, value: Any = "") -> str:
     """Return an option, and maybe its value, as the caller writes it: in Python or on the command line.
 
@@ -55,6 +63,7 @@ def option(name: str, value: Any = "") -> str:
     if not _on_command_line.get():
         is_plain = isinstance(value, str) and value.isupper()  # a placeholder, such as CLASS
         return f"{name}={value if is_plain else repr(value)}" if value != "" else name
+    name = COMMAND_NAMES.get(name, name)
     if value is True:  # a flag has no value
         return f"--{name.replace('_', '-')}"
     if isinstance(value, dict):

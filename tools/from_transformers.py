@@ -1,15 +1,17 @@
-"""Writes what is read from the installed transformers: model types, parallelism plans and losses.
+"""Writes what is read from the installed transformers: model types, plans, losses and processors.
 
-`python -m tools.release --transformers` writes the three files in formulas/, which takes minutes.
-`python -m tools.from_transformers types`, `plans` or `losses` writes one of them.
+`python -m tools.release --transformers` writes the four files in formulas/, which takes minutes.
+`python -m tools.from_transformers types`, `plans`, `losses` or `processors` writes one of them.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from typing import Any
 from archspec.costs.activations import LOSSES, PIPELINE, TENSOR, WHOLE
 from archspec.costs.parallel import PLANS
 from archspec.language.values import has_kind, parse_kinds
+from archspec.processors.processor import TABLE
 from archspec.reference import Refused, Unavailable, build, config_class, config_of, model_class, versions
 from archspec.reference.classes import exported_classes
 from archspec.specs.exported import ACTIVATIONS, FILE
@@ -27,6 +30,14 @@ from archspec.verifying.generate.sampling import Sampler
 
 FOLDER = Path(shipped_library().folder)
 _UNKNOWN = "no_such_activation"
+_KINDS = {"images": "image_processing", "videos": "video_processing", "audios": "feature_extraction"}
+_CALLS = {"images_kwargs": "images", "videos_kwargs": "videos", "audio_kwargs": "audios"}
+_NO_SIZES = re.compile(  # parameters of processors that change no size
+    r"resample|image_(mean|std)|(rescale|normalize)_|do_(rescale|normalize|convert_rgb|reduce|flip|gray)|do_map"
+    r"|model_input|main_input|valid_kwargs|return_|mask_|codebook|input_size|ignore_index|ocr|tesseract|device"
+    r"|data_format|format$|font|color|padding_value|mel|dither|emphasis|_frequency|f(min|max)$|floor|(mean|std)$"
+    r"|norm_|compression_|clusters|skip_tensor|encoded_length|_token_id|delay_pattern|high_res_(resample|image)"
+)
 _PROBES = ("text", [1.5])  # a wrong value for a field of numbers, and one for a text
 
 
@@ -162,11 +173,126 @@ def write_losses() -> None:
     _write(LOSSES, losses.text(found))
 
 
+def write_processors() -> None:
+    """Write the classes that prepare images, videos and audio, one class or model type per line."""
+    parts = []
+    for name, table in processors().items():
+        rows = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in table.items())
+        parts.append(f"{json.dumps(name)}: {{\n{rows}\n}}")
+    text = ",\n".join(parts)
+    _write(TABLE, f'{{"transformers": "{versions()["transformers"]}",\n{text}}}\n')
+
+
+def processors() -> dict[str, dict[str, Any]]:
+    """Return the default parameters of each class, and the classes of each model type.
+
+    They are read from source text, because most of the classes cannot be imported without torchvision.
+    """
+    import transformers
+
+    models = Path(transformers.__file__).parent / "models"
+    assigned: dict[str, Any] = {}
+    for path in sorted(models.glob("auto/*.py")):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        assigned |= _assignments(node for node in nodes if isinstance(node, ast.Assign))
+    tables: dict[str, dict[str, Any]] = {}
+    types: dict[str, dict[str, str]] = {}
+    for kind, file in _KINDS.items():
+        tables[kind] = {
+            name.removesuffix("Pil"): {
+                key: value for key, value in found.items() if not _NO_SIZES.search(key)
+            }
+            for name, found in _classes(models, f"*/{file}_*.py").items()
+            if re.search(r"(Processor|Extractor)(Pil)?$", name)
+        }
+        mapping = file.upper().replace("PROCESSING", "PROCESSOR").replace("EXTRACTION", "EXTRACTOR")
+        for name in (f"{mapping}_MAPPING_NAMES", f"MISSING_{mapping}_MAPPING_NAMES"):
+            for model_type, value in dict(assigned.get(name, {})).items():
+                cls = value if isinstance(value, str) else value.get("torchvision") or value["pil"]
+                types.setdefault(model_type, {})[kind] = cls.removesuffix("Pil")
+    read = _classes(models, "*/processing_*.py")
+    calls = {
+        name: {
+            _CALLS[key]: {one: given for one, given in value.items() if not _NO_SIZES.search(one)}
+            for key, value in found.items()
+            if key in _CALLS
+        }
+        for name, found in read.items()
+    }
+    calls = {name: {key: one for key, one in found.items() if one} for name, found in calls.items()}
+    for name, found in read.items():
+        if found.get("max_audio_len"):
+            calls[name].setdefault("audios", {})["max_audio_len"] = found["max_audio_len"]
+    for model_type, name in dict(assigned["PROCESSOR_MAPPING_NAMES"]).items():
+        if calls.get(name) and model_type in types:
+            types[model_type]["processor"] = name
+    tables["processors"] = {name: found for name, found in calls.items() if found}
+    return {**tables, "types": dict(sorted(types.items()))}
+
+
+def _classes(models: Path, pattern: str) -> dict[str, dict[str, Any]]:
+    """Return the class attributes and defaults of `__init__` of each class that files define."""
+    paths = sorted(models.glob(pattern), key=lambda path: ("_pil_" not in path.name, path))
+    nodes = {
+        node.name: node
+        for path in paths
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    }
+    found: dict[str, dict[str, Any]] = {}
+
+    def read(name: str) -> dict[str, Any]:
+        if name not in found and name in nodes:
+            inherited = [read(ast.unparse(base)) for base in nodes[name].bases]
+            own = [_assignments(nodes[name].body)]
+            for one in nodes[name].body:
+                if isinstance(one, ast.FunctionDef) and one.name == "__init__":
+                    own += [_defaults(one)]
+            found[name] = {key: value for part in (*inherited, *own) for key, value in part.items()}
+        return found.get(name, {})
+
+    return {name: read(name) for name in nodes}
+
+
+def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
+    """Return the defaults of a constructor, and those that it sets in place of None."""
+    named = function.args.args[len(function.args.args) - len(function.args.defaults) :]
+    found = {one.arg: _value(node) for one, node in zip(named, function.args.defaults, strict=True)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp):
+            name, other = ast.unparse(node.targets[0]), _value(node.value.orelse)
+            if name in found and found[name] is None and other is not ...:
+                found[name] = other
+    return {key: value for key, value in found.items() if value is not ...}
+
+
+def _assignments(nodes: Iterable[ast.AST]) -> dict[str, Any]:
+    """Return the names that are assigned plain values."""
+    found = {}
+    for node in nodes:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and target is not None:
+            value = _value(node.value)
+            if value is not ...:
+                found[ast.unparse(target)] = value
+    return found
+
+
+def _value(node: ast.expr) -> Any:
+    """Return a value that source text writes out with literals and arithmetic, else an ellipsis."""
+    plain = {"__builtins__": {}, "int": int, "dict": dict, "OrderedDict": dict}
+    with suppress(Exception):  # names of other modules
+        value = eval(compile(ast.Expression(node), "", "eval"), plain)
+        json.dumps(value)
+        return value
+    return ...
+
+
 def _write(name: str, text: str) -> None:
     (FOLDER / name).write_text(text, encoding="utf-8")
 
 
-WRITERS = {"types": write_types, "plans": write_plans, "losses": write_losses}
+WRITERS = {"types": write_types, "plans": write_plans, "losses": write_losses, "processors": write_processors}
 
 if __name__ == "__main__":
     for one in sys.argv[1:]:

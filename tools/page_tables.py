@@ -17,7 +17,14 @@ PATH = Path(__file__).parent.parent / "web" / "src" / "generated.ts"
 _HEAD = """/** Written by `python -m tools.release` from archspec/tables/: edit these. */
 import type { Whole } from "./numbers";
 """
-_TYPES = {"int": "number", "float": "number", "str": "string", "bool": "boolean", "None": "null"}
+_TYPES = {
+    "Sequence[Any]": "string[]",
+    "int": "number",
+    "float": "number",
+    "str": "string",
+    "bool": "boolean",
+    "None": "null",
+}
 _SHOWN_ALONE = ("modules", "tied")  # of a count: the page draws them from the tree
 
 

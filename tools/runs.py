@@ -21,7 +21,8 @@ from typing import Any
 import archspec
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.reference.costs import has_encoder_and_decoder, instance, output_of
+from archspec.reference.contents import has_encoder_and_decoder
+from archspec.reference.costs import instance, output_of
 from archspec.reference.meta import on_meta
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.library import shipped_library

@@ -178,7 +178,8 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     )
     groups = {title: parser.add_argument_group(title) for title in ("model", "output")}
     for option in command_options(verb):
-        absent = {} if option.positional else {"default": argparse.SUPPRESS}  # shows which options are given
+        # only options that are given have a value
+        absent = {} if option.positional else {"default": argparse.SUPPRESS, "dest": option.name}
         group = parser if option.positional else groups.get(_GROUPS.get(option.name, ""), parser)
         group.add_argument(option.flag, **{**argparse_form(option), **absent})
     groups["output"].add_argument("-h", "--help", action="help", help="show this help")

@@ -16,7 +16,7 @@ from archspec.render.notation import Glyph, own_glyphs
 from archspec.render.printers import LANGUAGES
 from archspec.render.programs import program
 from archspec.render.tex.document import Layout
-from archspec.tables.axes import axes_of
+from archspec.tables.axes import ITEMS, axes_of
 from archspec.terminal import print_sentence, table
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def formula(args: Values) -> int:  # noqa: PLR0912 - one for each arrangement
 
 def _chosen_formula(args: Values) -> Formula:
     model = load_model(args)
-    lengths = {name: getattr(args, name) for name in axes_of("formula") if name in args.given}
+    names = [*axes_of("formula"), *ITEMS]
+    lengths = {name: getattr(args, name) for name in names if name in args.given}
     form = model.quantity(args.quantity, **lengths).assume(*args.assume)
     return form.in_bytes(args.dtype) if args.dtype else form
 

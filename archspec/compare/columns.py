@@ -27,7 +27,7 @@ _FACTS = ("model", "architecture", "model_type", "dtype")
 class Calls:
     """The same forward pass of each model: the lengths given, and the dtype of bytes (None: each model's)."""
 
-    def __init__(self, lengths: Mapping[str, int], dtype: str | None = None) -> None:
+    def __init__(self, lengths: Mapping[str, Any], dtype: str | None = None) -> None:
         self.lengths, self.dtype = lengths, dtype
         self._forwards: dict[int, Forward] = {}
 

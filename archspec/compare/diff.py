@@ -19,7 +19,7 @@ from archspec.models.report import OfModel, Record, Report, data_of, fact, note_
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
-from archspec.tables.axes import lengths_in
+from archspec.tables.axes import ITEMS, lengths_in
 from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, with_sign
 from archspec.tree.outline import checked_depth
@@ -204,6 +204,11 @@ def diff(  # noqa: PLR0913 - the options of the verb
     past: int | None = None,
     encoder_tokens: int | None = None,
     specs: Specs = (),
+    text_tokens: int | None = None,
+    images: Sequence[Any] = (),
+    videos: Sequence[Any] = (),
+    audios: Sequence[Any] = (),
+    processed: bool = False,
 ) -> Diff:
     """Compare two models, each an argument of :func:`archspec.load` or a loaded model.
 
@@ -219,7 +224,7 @@ def diff(  # noqa: PLR0913 - the options of the verb
     (<BertModel to BertForMaskedLM: +32,058 parameters>, 2*hidden_size + vocab_size)
     """
     lengths = lengths_in(locals())
-    if lengths and tokens is None:
+    if lengths and tokens is None and not lengths.keys() & {*ITEMS}:
         name, needed = option(next(iter(lengths))), option("tokens")
         message = f"{name} has no effect without {needed}"
         raise ArchspecError(message, help=f"add {needed}, or leave out {name}")
@@ -232,7 +237,7 @@ def diff(  # noqa: PLR0913 - the options of the verb
     return Diff(found, *_cost_changes(before, after, lengths)) if lengths else Diff(found)
 
 
-def _cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> tuple[list[CostChange], list[str]]:
+def _cost_changes(a: Model, b: Model, lengths: Mapping[str, Any]) -> tuple[list[CostChange], list[str]]:
     """Return FLOPs and KV cache of a forward pass of both models, with notes on excess FLOPs of eager code.
 
     Errors: :class:`ArchspecError`, with the model, if the costs of one are not supported.

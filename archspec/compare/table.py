@@ -21,7 +21,7 @@ from archspec.render.notation import escape
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.search_path import Specs
-from archspec.tables.axes import lengths_in
+from archspec.tables.axes import AXES, lengths_in
 
 MISSING = "–"
 _STDIN = "<stdin>"
@@ -123,7 +123,7 @@ class ModelTable(Report):
 
 
 @check_arguments_of("table")
-def table(
+def table(  # noqa: PLR0913 - the options of the verb
     models: Sequence[Source] = (),
     columns: str | Sequence[str] | None = None,
     *,
@@ -133,6 +133,11 @@ def table(
     encoder_tokens: int | None = None,
     dtype: str | None = None,
     specs: Specs = (),
+    text_tokens: int | None = None,
+    images: Sequence[Any] = (),
+    videos: Sequence[Any] = (),
+    audios: Sequence[Any] = (),
+    processed: bool = False,
 ) -> ModelTable:
     """Compare several models side by side; each is an argument of :func:`archspec.load` or a loaded model.
 
@@ -158,8 +163,8 @@ V: vocabulary size
     calls = Calls(lengths_in(locals()), dtype)
     if isinstance(models, str | os.PathLike | range) or not isinstance(models, Sequence) or not models:
         raise ArchspecError("there are no models to compare", help='give a list: ["gpt2", "llama"]')
-    for name, length in calls.lengths.items():
-        check_length(name, length)
+    for name in calls.lengths.keys() & {*AXES}:
+        check_length(name, calls.lengths[name])
     if dtype is not None:
         dtype_bytes(dtype)
     loaded = _load_models(models, specs)

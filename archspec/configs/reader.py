@@ -175,6 +175,11 @@ def _read_file(path: str) -> RawConfig:
         raise ConfigError(f"{name}: {error.strerror}", help="pass a file that can be read") from None
 
 
+def read_json_file(path: str) -> dict[str, Any]:
+    """Return the JSON object in a file. Errors: :class:`ConfigError` with line and column."""
+    return _read_file(path).raw
+
+
 def read_stdin() -> RawConfig:
     """Return the JSON object on the standard input. Errors: :class:`ConfigError` with line and column."""
     if sys.stdin is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from archspec.configs.scope import Scope
-from archspec.costs.media import OF_ALL, OnItems, merge
+from archspec.costs.later import Deferring
+from archspec.costs.media import OF_ALL, merge
 from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction
 from archspec.costs.records import (
     ALLOCATIONS,
@@ -33,7 +34,7 @@ _ITSELF = (None, None)  # a read of a layer's index itself
 _Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, with their items there
 
 
-class Costed(OnItems):
+class Costed(Deferring):
     """A builder at the axes of a forward pass, with `runs:`, `ops:`, `cache:` and `saves:` of the specs.
 
     The axes are None inside a module that does not run.
@@ -173,7 +174,9 @@ class Costed(OnItems):
         if self.axes is None:
             return built
         on_grid = self.grid_leaf(name, arguments, keywords) if self.on_items else None
-        built.costs = weight_costs(name, built.tensors, self.axes if on_grid is None else on_grid, on_grid)
+        axes = self.axes if on_grid is None else on_grid
+        self.known(axes["tokens"], axes)
+        built.costs = weight_costs(name, built.tensors, axes, on_grid)
         if name in OUTPUT_SIZES:
             width = built.tensors[0].shape[OUTPUT_SIZES[name]]
             self.outputs[id(built)] = built, self.axes["batch"] * self.axes["tokens"] * width
@@ -195,7 +198,9 @@ class Costed(OnItems):
         modalities = [one for one in MODALITIES if name in inputs.get(one, ())]
         if not modalities:
             return self._child_here(name, inner)
-        return merge([self.run_section(frame, one, lambda: self._child_here(name, inner)) for one in modalities])
+        return merge(
+            [self.run_section(frame, one, lambda: self._child_here(name, inner)) for one in modalities]
+        )
 
     def _child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""
@@ -212,7 +217,7 @@ class Costed(OnItems):
         return child
 
     def _run(self, inner: Body, name: str, runs: Runs) -> Node | None:
-        frame, attends = self.frames[-1], self.attends
+        attends = self.attends
         given = runs if isinstance(runs, dict) else {"tokens": runs}
         if isinstance(runs, dict) and "tokens" in runs:
             self.encodes |= runs["tokens"].text == "new_encoder_tokens"
@@ -226,7 +231,7 @@ class Costed(OnItems):
         elif self.axes is not None and child.cls in ("Parameter", "Buffer"):
             child.costs = weight_costs("Linear", child.tensors, self.axes)
         inside, self.axes = self.axes, outer
-        if self.on_items and inside is not None and isinstance(runs, dict):
+        if self.on_items and child is not None and inside is not None and isinstance(runs, dict):
             self.pass_on(inside)
         if chosen is not None and child is not None and (routed := child.routed) is not None:
             child = child.copy()
@@ -244,7 +249,7 @@ class Costed(OnItems):
         if self.axes is None:
             return
         self._complete(built, module)
-        self.leave(module, self.frames[-1])
+        self.leave(built, module, self.frames[-1])
         built.passed_on = self.axes
 
     def _complete(self, built: Node, module: Module) -> None:

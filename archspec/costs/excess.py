@@ -29,6 +29,8 @@ def excess_of(call: Forward) -> Excess:
     Active parameters are those without tables that are only looked up; attention is all that is multiplied
     without a weight. For an encoder next to a decoder its own tokens count.
     """
+    if call.has_items:  # an image's tokens are not those of the text
+        return Excess(Fraction(1), None)
     lengths, attention = call.call, 0
     # By module, those of all layers together.
     computed, active, matrices = (defaultdict[str, Any](int) for _ in range(3))

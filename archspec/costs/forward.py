@@ -11,7 +11,7 @@ from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
-from archspec.costs.items import check_items, check_placed, placed_tokens, with_items
+from archspec.costs.items import check_items, check_placed, placed_tokens, tokens_of_items, with_items
 from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import element_bytes
@@ -59,8 +59,11 @@ class Forward:
 
     ``call`` has the batch size and lengths, ``architecture`` is the class. ``tree`` has its modules with
     their costs, ``scope`` the config, ``built`` the builder. ``held`` names the other validated numbers:
-    `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory).
+    `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory). ``files`` tells what became
+    of images, videos and audio files.
     """
+
+    files: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -78,7 +81,8 @@ class Forward:
             check_length(name, given[name])
         if given["tokens"] is None:
             given["tokens"] = 1 if text_tokens is None else text_tokens
-        call = Call(**{name: value for name, value in given.items() if value is not None})
+        known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        call = Call(**known)
         if given["new_encoder_tokens"] is None:
             call = call._replace(new_encoder_tokens=call.default_new_encoder_tokens)
         self.call = with_items(call, scope, architecture)
@@ -108,6 +112,21 @@ class Forward:
             raise ArchspecError(
                 f"{name} {why}", help=f"leave out {option('past')}, and pass all tokens as {option('tokens')}"
             )
+
+    @property
+    def has_items(self) -> bool:
+        """True if modules run on images, videos or audio."""
+        return any(self.call.media) or any(self.built.modalities.values())
+
+    @property
+    def item_tokens(self) -> int:
+        """The tokens of the text that images, videos and audio take the place of, all together."""
+        return sum(map(sum, self.tokens_by_item.values()))
+
+    @cached_property
+    def tokens_by_item(self) -> dict[str, list[int]]:
+        """The tokens of the text that each image, video and audio takes the place of, by modality."""
+        return tokens_of_items(self.built, self.call)
 
     def check_cache(self) -> None:
         """Raise :class:`ArchspecError` for a class that does not return a KV cache."""
@@ -247,6 +266,10 @@ def validation_gap(scope: Scope, gap: str | None) -> str | None:
 
 def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | None) -> None:
     """Raise :class:`ArchspecError` for a useless or missing sequence length of an encoder."""
+    if encoder_tokens and built.modalities:
+        name, items = option("encoder_tokens"), " and ".join(built.modalities)
+        message = f"{name} has no effect: the length of the encoder follows from the {items}"
+        raise ArchspecError(message, help=f"leave out {name}")
     if encoder_tokens and not built.attends:
         name = option("encoder_tokens")
         message = f"{name} has no effect: {architecture} does not attend to an encoder"

@@ -42,8 +42,8 @@ def grid_after(layer: str, before: list[Any], arguments: list[Any], keywords: di
     dilation = _each(given.get("dilation", 1), rank)
     padding = given.get("padding", 0)
     reach = [wide * (size - 1) for size, wide in zip(kernel, dilation, strict=True)]
-    if padding == "same":
-        return before
+    if padding == "same":  # as in TensorFlow: of a stride as many positions as it has starts
+        return [size if step == 1 else -(-size // step) for size, step in zip(before, stride, strict=True)]
     border = [0] * rank if padding == "valid" else _each(padding, rank)
     sides = list(zip(before, reach, stride, border, strict=True))
     if layer.startswith("ConvTranspose"):

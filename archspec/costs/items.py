@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
-from archspec.costs.media import UnknownSize, only_modality
-from archspec.costs.records import Call, Media, axes_of
+from archspec.costs.media import UNKNOWN, UnknownSize, only_modality, size_text
+from archspec.costs.records import Call, Media, axes_of, sizes_of
 from archspec.errors import ArchspecError, option
+from archspec.processors.requested import Requested
 from archspec.specs.records import MODALITIES
 from archspec.typing_light import Any
 
@@ -16,21 +17,28 @@ def with_items(call: Call, scope: Scope, architecture: str) -> Call:
 
     Errors: :class:`ArchspecError` for sizes that are not positive integers, and for another batch.
     """
-    for modality, names in MODALITIES.items():
-        for size in getattr(call, modality):
-            given = size if isinstance(size, tuple) else (size,)
+    for name, names in MODALITIES.items():
+        for size in getattr(call, name):
+            given = sizes_of(size)
             if len(given) != len(names) or not all(type(one) is int and one > 0 for one in given):
-                message = f"{modality}: {size!r} is not a size"
+                message = f"{name}: {size!r} is not a size"
                 raise ArchspecError(message, help=f"pass ({', '.join(names)}), each at least 1")
-    module = scope.spec.module(architecture)
-    modality = None if module is None else only_modality(scope, module)
+    modality = modality_of(scope, architecture)
     if modality is None:
         return call
-    number = len(getattr(call, modality))
-    if call.batch not in (1, number) and number:
-        message = f"{option('batch', call.batch)} does not fit {number} {modality}"
+    items = getattr(call, modality)
+    if call.batch not in (1, len(items)) and len(items) > 1:
+        message = f"{option('batch', call.batch)} does not fit {len(items)} {modality}"
         raise ArchspecError(message, help=f"leave out {option('batch')}")
-    return call._replace(batch=number or call.batch, tokens=1)
+    batch = len(items) if len(items) > 1 else call.batch
+    one_size = items[:1] if len({*items}) == 1 else items
+    return call._replace(batch=batch, tokens=1, **{modality: one_size})
+
+
+def modality_of(scope: Scope, architecture: str) -> str | None:
+    """Return the modality of a class that takes nothing else; None for a class that takes text, too."""
+    module = scope.spec.module(architecture)
+    return None if module is None else only_modality(scope, module)
 
 
 def check_items(built: CostBuilder, call: Call) -> None:
@@ -47,8 +55,8 @@ def tokens_of_items(built: CostBuilder, call: Call) -> dict[str, list[int]]:
     """Return the tokens of the text that each item takes the place of, by modality."""
     found = {}
     for modality, placed in built.placed.items():
-        tokens = {one.size if len(one.size) > 1 else one.size[0]: int(one.tokens) for one in placed}
-        found[modality] = [tokens[size] for size in getattr(call, modality)]
+        tokens = {one.size: int(one.tokens) for one in placed}
+        found[modality] = [tokens[sizes_of(item)] for item in getattr(call, modality)]
     return found
 
 
@@ -68,27 +76,45 @@ def check_placed(built: CostBuilder, call: Call) -> None:
     """Raise :class:`ArchspecError` for fewer tokens than those of the items."""
     least = placed_tokens(built, call)
     if call.tokens < least:
-        message = f"{option('tokens', call.tokens)}: the images, videos and audios alone are {least:,} tokens"
-        raise ArchspecError(message, help=f"pass {option('tokens')} of at least {least:,}, or {option('text')}")
+        message = f"{option('tokens', call.tokens)}: images, videos and audios alone are {least:,} tokens"
+        help_ = f"pass {option('tokens')} of at least {least:,}, or {option('text')}"
+        raise ArchspecError(message, help=help_)
+
+
+def fit_defaults(given: Requested, scope: Scope, architecture: str) -> Requested:
+    """Return the only size that a class takes, where defaults of its processor give another one.
+
+    Without a file of its checkpoint, transformers resizes to a size that the class may not take.
+    """
+    for modality in given.assumed:
+        built = _probe(scope, architecture, modality)
+        if built is None or modality not in built.only:
+            continue
+        only = built.taken[modality]
+        items = given.sizes[modality]
+        if all(sizes_of(item) == only for item in items):
+            continue
+        size = only if len(only) > 1 else only[0]
+        text = f"{modality} are {size_text(only)}: the only size that {architecture} takes"
+        sizes = {**given.sizes, modality: (size,) * len(items)}
+        given = given._replace(sizes=sizes, lines=(*given.lines, text))
+    return given
 
 
 def takes(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] | None]:
     """Return the modalities that a class takes, each with its only or usual size; None for any size."""
+    only = modality_of(scope, architecture)
     call = with_items(Call(1, 1), scope, architecture)
     try:
-        built = build_costs(scope, architecture, axes_of(call))
-    except UnknownSize:
-        module = scope.spec.module(architecture)
-        modality = None if module is None else only_modality(scope, module)
-        if modality is not None:
-            return {modality: None}
-        raise
-    return {modality: _usual_size(scope, architecture, modality) for modality in built.modalities}
+        modalities = [only] if only else [*build_costs(scope, architecture, axes_of(call)).modalities]
+    except UnknownSize as error:
+        modalities = [error.modality]
+    probes = {modality: _probe(scope, architecture, modality) for modality in modalities}
+    return {name: None if built is None else built.taken.get(name) for name, built in probes.items()}
 
 
-def _usual_size(scope: Scope, architecture: str, modality: str) -> tuple[int, ...] | None:
-    from archspec.costs.media import UNKNOWN
-
+def _probe(scope: Scope, architecture: str, modality: str) -> CostBuilder | None:
+    """Return a build with one item whose size the class decides; None if it takes any size."""
     axes: dict[str, Any] = axes_of(with_items(Call(1, 1), scope, architecture))
     unknown = ((1, (UNKNOWN,) * len(MODALITIES[modality])),)
     built = CostBuilder(scope, {**axes, "media": Media(**{modality: unknown})})
@@ -96,4 +122,4 @@ def _usual_size(scope: Scope, architecture: str, modality: str) -> tuple[int, ..
         built.build(architecture)
     except UnknownSize:
         return None
-    return built.taken.get(modality)
+    return built

@@ -8,8 +8,11 @@ from __future__ import annotations
 from archspec.configs.scope import Scope
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_supported
+from archspec.costs.items import fit_defaults, modality_of
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, option
+from archspec.processors.requested import requested
+from archspec.specs.records import MODALITIES
 from archspec.tree.builder import tree_of
 from archspec.tree.runnable import run_problems
 from archspec.typing_light import Any
@@ -19,6 +22,8 @@ USUAL_TOKENS, _USUAL_ENCODER_TOKENS = 2048, 512
 
 def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
     """Return the default lengths of a formula: :func:`usual_tokens`, and at most 512 encoder tokens."""
+    if modality_of(scope, architecture) is not None:
+        return {"batch": 1}
     tokens, most = usual_tokens(scope), positions(scope, "encoder_tokens")
     encoder = _USUAL_ENCODER_TOKENS if most is None else max(1, min(_USUAL_ENCODER_TOKENS, most))
     if architecture in scope.spec.equal_lengths:
@@ -35,20 +40,36 @@ def usual_tokens(scope: Scope, past: int = 0) -> int:
     return max(1, min(USUAL_TOKENS, left))
 
 
-def forward_of(scope: Scope, architecture: str, **lengths: Any) -> Forward:
+def forward_of(scope: Scope, architecture: str, *, processed: bool = False, **lengths: Any) -> Forward:
     """Return the costs of a forward pass with the default number of tokens unless one is given.
+
+    ``images``, ``videos`` and ``audios`` are those of :func:`archspec.processors.requested.requested`.
 
     Errors: :class:`ArchspecError` for a class whose costs were not validated, for a config that transformers
     cannot run, and for a forward pass that is too long.
     """
     check_supported(scope, architecture)
     check_runs(scope, architecture)
-    if lengths.get("tokens") is None:
+    if (modality := modality_of(scope, architecture)) is not None:
+        _check_textless(architecture, modality, lengths)
+    elif lengths.get("tokens") is None and lengths.get("text_tokens") is None:
         lengths["tokens"] = usual_tokens(scope, lengths.get("past", 0))
+    given = {name: lengths.pop(name) for name in MODALITIES if name in lengths}
+    items = fit_defaults(requested(scope, given, processed), scope, architecture)
+    lengths |= items.sizes
     held = scope.spec.library.costs(scope.spec.model_type).validated_figures(architecture)
     forward = Forward(scope, architecture, held=held, **lengths)
+    forward.files = items.lines
     check_lengths(scope, architecture, forward.call)
     return forward
+
+
+def _check_textless(architecture: str, modality: str, lengths: dict[str, Any]) -> None:
+    """Raise :class:`ArchspecError` for lengths of a text that the class does not take."""
+    for name in ("tokens", "text_tokens", "past", "encoder_tokens", "new_encoder_tokens"):
+        if lengths.get(name):
+            message = f"{option(name)} has no effect: {architecture} takes {modality} only"
+            raise ArchspecError(message, help=f"leave out {option(name)}")
 
 
 def check_runs(scope: Scope, architecture: str) -> None:

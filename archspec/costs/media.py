@@ -1,7 +1,7 @@
 """Modules that run on the images, videos and audios of a call, each group of items of one size by itself.
 
-Inside such a module the axes are those of one group: `batch` is the number of its items, and layers pass on the
-size of their output. A convolution runs on the positions of its output, which are then the `tokens`.
+Inside such a module the axes are those of one group: `batch` is the number of its items, and layers pass on
+the size of their output. A convolution runs on the positions of its output, which are then the `tokens`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from math import prod
+from operator import le, ne
 
 from archspec.configs.scope import Scope
 from archspec.costs.grid import grid_after, positions_of
@@ -16,7 +17,7 @@ from archspec.costs.records import FLOWING, Axes
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import value_of
-from archspec.specs.records import GRID, MODALITIES, Module
+from archspec.specs.records import GRID, MAPS, MODALITIES, Module
 from archspec.specs.torch_layers import decidable
 from archspec.tree.builder import Builder
 from archspec.tree.inside import Frame
@@ -24,12 +25,26 @@ from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
 UNKNOWN = object()  # a size that the class decides, if it takes only one
-OF_ALL = ("total", "most")  # functions of the language: the sum, the maximum of a number over all items of a call
+OF_ALL = (
+    "total",
+    "most",
+)  # functions of the language: the sum, the maximum of a number over all items of a call
 Run = Callable[[], Node | None]
 
 
 class UnknownSize(ArchspecError):
     """The class takes items of any size, and none is given."""
+
+    modality = ""
+
+
+class Maps(list[Any]):
+    """The sizes of the feature maps that a backbone returns, each a list of height and width."""
+
+    @property
+    def cache_key(self) -> Any:
+        """What the cache of modules knows it by."""
+        return tuple((type(one).__name__, getattr(one, "cache_key", one)) for size in self for one in size)
 
 
 class Group:
@@ -49,8 +64,8 @@ class Placed(NamedTuple):
 class OnItems(Builder):
     """A builder whose modules may run on the items of a call.
 
-    ``modalities`` are those that the class takes, ``required`` those that it does not run without. ``taken`` has
-    the sizes of items that the class decides, ``placed`` the tokens of each modality.
+    ``modalities`` are those that the class takes. ``taken`` has the sizes of items that the class decides,
+    ``placed`` the tokens of each modality.
     """
 
     axes: Axes | None = None
@@ -60,6 +75,7 @@ class OnItems(Builder):
         """Forget the items of an earlier build."""
         self.modalities: dict[str, bool] = {}  # True if the class does not run without
         self.taken: dict[str, tuple[Any, ...]] = {}
+        self.only: set[str] = set()  # modalities of which the class takes no other size
         self.placed: dict[str, list[Placed]] = {}
         self.open_groups: list[Group] = []  # that run now
 
@@ -100,7 +116,7 @@ class OnItems(Builder):
         return merged
 
     def run_section(self, frame: Frame, modality: str, run: Run) -> Node | None:
-        """Build one of the attributes that run on items; their groups keep what they pass on to the next one."""
+        """Build one of the attributes that run on items; a group keeps what it passes on to the next one."""
         outer, local = self.axes, dict(frame.local)
         assert outer is not None and frame.module is not None
         if modality not in frame.sections:
@@ -113,17 +129,18 @@ class OnItems(Builder):
             built.append(run())
             group.now = self.axes
             if modality in self.taken:
-                group.start = {**group.start, **dict(zip(MODALITIES[modality], self.taken[modality], strict=True))}
+                taken = zip(MODALITIES[modality], self.taken[modality], strict=True)
+                group.start = {**group.start, **dict(taken)}
         if not built:
             self.axes = None
             built.append(run())
         self.axes, frame.axes, frame.local = outer, axes, local
         merged = merge(built)
-        in_past = frame.sections[modality] and decidable(outer["past"]) > 0
+        in_past = bool(frame.sections[modality]) and decidable(outer["past"]) > 0
         return idle(merged) if in_past and merged is not None else merged
 
     def groups(self, modality: str, required: bool) -> list[Group]:
-        """Return the items of a modality by their size; one size for all sequences if the class decides it."""
+        """Return the items of a modality by their size; one per sequence if none is given."""
         assert self.axes is not None
         axes = self.axes
         self.modalities[modality] = required or self.modalities.get(modality, False)
@@ -131,11 +148,11 @@ class OnItems(Builder):
         names = MODALITIES[modality]
         if not given and required:
             given = ((axes["batch"], (UNKNOWN,) * len(names)),)
-        if len(given) == 1 and required and value_of(given[0][0]) == value_of(axes["batch"]):
+        if len(given) == 1 and required and value_of(given[0][0]) in (1, value_of(axes["batch"])):
             given = ((axes["batch"], given[0][1]),)  # one item for each sequence
         found = []
         for count, size in given:
-            grid = dict.fromkeys(GRID) | dict(zip(names, size, strict=True))
+            grid = {**dict.fromkeys(GRID), MAPS: Maps(), **dict(zip(names, size, strict=True))}
             tokens = UNKNOWN if UNKNOWN in size else prod(size)
             none = {"past": 0, "encoder_tokens": 0, "new_encoder_tokens": 0}
             more = {"batch": count, "tokens": tokens, "context": tokens, "modality": modality}
@@ -152,12 +169,21 @@ class OnItems(Builder):
         given = [frame.axes[name] for name in names]
         if UNKNOWN in given:
             self.taken[modality] = tuple(size)
+            if not self.takes_others(module):
+                self.only.add(modality)
             grid = dict(zip(names, size, strict=True))
             self.axes = frame.axes = {**frame.axes, **grid, "tokens": prod(size), "context": prod(size)}
-        elif not module.any_size and not all(one == other for one, other in zip(given, size, strict=True)):
+            return
+        is_less = module.other_sizes == "less" and all(map(le, map(value_of, given), map(value_of, size)))
+        if not is_less and not self.takes_others(module) and any(map(ne, given, size)):
             what, takes = size_text(given), size_text(size)
-            message = f"{module.name} takes {modality} of {takes} only, not {what}"
-            raise ArchspecError(message, help=f"pass {modality} of {takes}, or leave out {option(modality)}")
+            takes = f"at most {takes}" if module.other_sizes == "less" else takes
+            help_ = f"pass {modality} of {takes}, or leave out {option(modality)}"
+            raise ArchspecError(f"{module.name} takes {modality} of {takes}, not {what}", help=help_)
+
+    def takes_others(self, module: Module) -> bool:
+        """Return True if a module takes items of other sizes than its `sizes:`."""
+        return module.other_sizes == "any" or (module.other_sizes == "interpolated" and self.textless)
 
     def media_tokens(self, name: str, frame: Frame) -> Any:
         """Return the tokens of all items of a modality, for each sequence."""
@@ -192,11 +218,11 @@ class OnItems(Builder):
         assert self.axes is not None
         self.axes = {**self.axes, **{name: axes[name] for name in FLOWING}}
 
-    def leave(self, module: Module, frame: Frame) -> None:
+    def leave(self, built: Node, module: Module, frame: Frame) -> None:
         """Set the axes after a module, and the tokens that its items take the place of."""
         if self.on_items:
             if module.after:
-                self._flow({name: self.evaluate_now(value) for name, value in module.after.items()})
+                self.flow({name: self.evaluate_now(value) for name, value in module.after.items()})
             return
         for modality, stated in module.placeholders.items():
             found, outer, axes, local = [], self.axes, frame.axes, dict(frame.local)
@@ -204,11 +230,12 @@ class OnItems(Builder):
                 self.axes, frame.axes, frame.local = group.now, group.start, dict(local)
                 size = tuple(group.start[name] for name in MODALITIES[modality])
                 found.append(Placed(size, self.evaluate_now(stated)))
+                built.placed = [*built.placed, (modality, (group.start["batch"], found[-1].tokens))]
             self.axes, frame.axes, frame.local = outer, axes, local
             self.placed[modality] = found
 
     def evaluate_now(self, stated: Expression) -> Any:
-        """Evaluate an expression at the axes of what runs next; names of `where:` keep the module's own axes."""
+        """Evaluate an expression at the axes of what runs next; `where:` keeps the module's own axes."""
         frame = self.frames[-1]
         outer, frame.now = frame.now, self.axes
         try:
@@ -217,7 +244,7 @@ class OnItems(Builder):
             frame.now = outer
 
     def grid_leaf(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Axes | None:
-        """Return the axes at which a layer of a grid runs, and pass on its output's; None for other layers."""
+        """Return the axes at which a layer runs on a grid, and pass on its output's; None for others."""
         assert self.axes is not None
         axes = self.axes
         names = positions_of(name, axes)
@@ -227,13 +254,32 @@ class OnItems(Builder):
         if UNKNOWN in before:
             raise unknown_size(axes["modality"])
         after = grid_after(name, before, arguments, keywords)
-        self._flow(dict(zip(names, after, strict=True)))
+        if any(value_of(one) < 1 for one in after):
+            modality = axes["modality"]
+            raise ArchspecError(
+                f"the {modality} are too small: {name} gives no output", help=f"pass larger {modality}"
+            )
+        self.flow(dict(zip(names, after, strict=True)))
         transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
         return {**self.axes, "tokens": prod(before)} if transposed else self.axes
 
-    def _flow(self, given: Axes) -> None:
+    def at(self, module: ast.expr, size: list[ast.expr], local: Locals) -> Any:
+        if not self.on_items:
+            return super().at(module, size, local)
+        outer = self.axes
+        values = [self.visit(one, dict(local)) for one in size]
+        names = [name for name in GRID if outer is not None and outer[name] is not None]
+        self.flow(dict(zip(names, values, strict=True)))
+        built = self.visit(module, local)
+        self.axes = outer
+        return built
+
+    def flow(self, given: Axes) -> None:
+        """Run what follows at other axes; the grid's positions are the tokens."""
         assert self.axes is not None
         self.axes = {**self.axes, **given}
+        if MAPS in given:
+            self.axes[MAPS] = Maps(given[MAPS])
         grid = [self.axes[name] for name in GRID if self.axes[name] is not None]
         if "tokens" not in given and given.keys() & {*GRID}:
             self.axes["tokens"] = prod(grid)
@@ -251,7 +297,9 @@ def unknown_size(modality: str) -> UnknownSize:
     """Return the error for a class that takes items of any size, if none is given."""
     example = {"images": "224x224", "videos": "16@224x224", "audios": "3000f"}[modality]
     name = option(modality[:-1], example)
-    return UnknownSize(f"the size of the {modality} is missing", help=f"pass {name}, for example")
+    found = UnknownSize(f"the size of the {modality} is missing", help=f"pass {name}, for example")
+    found.modality = modality
+    return found
 
 
 def size_text(size: Any) -> str:
@@ -288,5 +336,3 @@ def idle(node: Node) -> Node:
     other.costs, other.saves = [], []
     other.children = {name: idle(child) for name, child in node.children.items()}
     return other
-
-

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
-from archspec.specs.records import GRID, MODALITIES
+from archspec.specs.records import GRID, MAPS, MODALITIES
 from archspec.specs.torch_layers import Leaf
 from archspec.tables.axes import AXES as CALL_AXES
 from archspec.tables.quantities import COSTS, Term
@@ -21,7 +21,7 @@ KERNELS = ("flash", "eager")  # of attention in training
 PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
 _TRANSPOSED = ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 _RECURRENT = ("LSTM", "GRU")
-FLOWING = ("batch", "tokens", "context", *GRID)  # axes that a module passes on to the next one
+FLOWING = ("batch", "tokens", "context", *GRID, MAPS)  # axes that a module passes on to the next one
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
 _CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer saves
 _STATISTIC = 4  # bytes: norms compute in float32
@@ -44,9 +44,9 @@ class Call(NamedTuple):
     past: int = 0
     encoder_tokens: int = 0
     new_encoder_tokens: int = 0
-    # the items of the whole call: sizes of the tensors that the model receives
-    images: tuple[tuple[int, int], ...] = ()  # height and width
-    videos: tuple[tuple[int, int, int], ...] = ()  # frames, height and width
+    # all items of the call: sizes of the tensors that the model receives
+    images: tuple[tuple[int, int], ...] = ()  # height, width
+    videos: tuple[tuple[int, int, int], ...] = ()  # frames, height, width
     audios: tuple[int, ...] = ()  # feature frames, or samples of a waveform
 
     @property
@@ -54,32 +54,46 @@ class Call(NamedTuple):
         """Tokens in the KV cache after the forward pass."""
         return self.past + self.tokens
 
-    def lengths(self) -> dict[str, int]:
-        """Return the lengths by the names of their axes."""
-        return {name: getattr(self, name) for name in CALL_AXES}
+    def lengths(self) -> dict[str, Any]:
+        """Return the lengths by the names of their axes; number and size of items if they have one size."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in CALL_AXES}
+        given = {name: groups for name, groups in self.media._asdict().items() if groups}
+        if len({MODALITIES[name][-1] for name in given}) < len(given):
+            return found  # heights of images and of videos
+        for name, groups in given.items():
+            if len(groups) == 1:
+                [(count, size)] = groups
+                found |= {name: count, **dict(zip(MODALITIES[name], size, strict=True))}
+        return found
 
     @property
     def media(self) -> Media:
         """The items of each modality, grouped by size in the order of their first one."""
-        groups = {name: Counter(getattr(self, name)) for name in MODALITIES}
-        return Media(
-            **{
-                name: tuple((count, size if type(size) is tuple else (size,)) for size, count in found.items())
-                for name, found in groups.items()
-            }
-        )
+        groups = {name: Counter(getattr(self, name)).items() for name in MODALITIES}
+        return Media(*(tuple((count, sizes_of(item)) for item, count in found) for found in groups.values()))
 
     @property
     def default_new_encoder_tokens(self) -> int:
         """All encoder tokens, none after a past."""
         return 0 if self.past else self.encoder_tokens
 
-    def replace(self, lengths: dict[str, int]) -> Call:
+    def replace(self, lengths: dict[str, Any]) -> Call:
         """Replace some lengths; `new_encoder_tokens` follows them if it has its default."""
-        found = self._replace(**lengths)
+        items = dict[str, Any]()
+        for name, axes in MODALITIES.items():
+            if lengths.keys() & {name, *axes} and getattr(self, name):
+                size = [lengths.get(axis, self.lengths()[axis]) for axis in axes]
+                number = lengths.get(name, self.lengths()[name])
+                items[name] = (tuple(size) if len(size) > 1 else size[0],) * number
+        found = self._replace(**{name: lengths[name] for name in CALL_AXES if name in lengths}, **items)
         if "new_encoder_tokens" in lengths or self.new_encoder_tokens != self.default_new_encoder_tokens:
             return found
         return found._replace(new_encoder_tokens=found.default_new_encoder_tokens)
+
+
+def sizes_of(item: Any) -> tuple[Any, ...]:
+    """Return the size of an item as a tuple; of an audio it is a number."""
+    return item if isinstance(item, tuple) else (item,)
 
 
 class Media(NamedTuple):
@@ -120,7 +134,7 @@ class Step(NamedTuple):
         """The same forward pass as a :class:`Call`, without a cache."""
         return Call(**self.lengths(), new_encoder_tokens=self.encoder_tokens)
 
-    def lengths(self) -> dict[str, int]:
+    def lengths(self) -> dict[str, Any]:
         """Return the lengths by the names of their axes."""
         return {"batch": self.batch, "tokens": self.tokens, "encoder_tokens": self.encoder_tokens}
 
@@ -190,7 +204,7 @@ def inner_axes(axes: Axes, given: Axes) -> Axes:
     """Return the axes inside a module whose `runs:` replace some of them."""
     found = {**axes, **given}
     if given.keys() == {"tokens"}:
-        found |= dict.fromkeys((name for name in GRID if name in axes))  # convolutions run on these tokens
+        found |= dict.fromkeys(name for name in GRID if name in axes)  # convolutions run on these tokens
     if "context" not in given:
         found["context"] = found["past"] + found["tokens"]
     times = given.get("times", 1)

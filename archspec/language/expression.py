@@ -32,12 +32,12 @@ _LANGUAGE = (
 )
 _ALWAYS = frozenset({*BINARY, *(getattr(ast, name) for name in _LANGUAGE.split())})
 _SOME = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.BinOp, ast.UnaryOp)
-_CALL_HELP = "call a module by its name; its methods are .requires_grad_(False) and .routed(k, E)"
+_CALL_HELP = "call a module by its name; its methods are .requires_grad_(False), .routed(k, E) and .at(h, w)"
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
 _OPPOSITE_SIGNS = ("!=", "==", ">=", ">", "<=", "<", "is not", "is", "not in", "in")
 _OPPOSITES = dict(zip(COMPARE, _OPPOSITE_SIGNS, strict=True))
-_METHODS = {"requires_grad_", "routed", *(name for names in METHODS.values() for name in names)}
+_METHODS = {"requires_grad_", "routed", "at", "on_map"} | {one for names in METHODS.values() for one in names}
 
 
 class Expression(NamedTuple):

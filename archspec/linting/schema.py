@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from archspec.specs.records import (
+    AFTER,
     FLOAT32,
-    GRID,
     KEYS,
     MAX_LENGTH,
     MODALITIES,
@@ -69,7 +69,7 @@ _FORMS: dict[str, Schema] = {
     "modality": {"enum": [*MODALITIES]},
     "inputs": _any_of({"enum": [*MODALITIES, "text"]}, _mapping_schema(_one_or_more(_TEXT), _MODALITY)),
     "by_modality": _mapping_schema(_EXPRESSION, _MODALITY),
-    "by_axis": _mapping_schema(_EXPRESSION, f"^({'|'.join(('batch', 'tokens', *GRID))})$"),
+    "by_axis": _mapping_schema(_EXPRESSION, f"^({'|'.join(AFTER)})$"),
     "runs": _mapping_schema(_any_of(_EXPRESSION, _BY_NAME)),
     "cache": _any_of(_mapping_schema(_TEXT), {"enum": ["none", "returned"]}),
 }

@@ -62,7 +62,7 @@ class Flops(CallReport):
         "FLOPs per processed token",
         lambda self: self.flops / (self.batch * self.tokens),
         title="FLOPs per token",
-        text=lambda flops, _: f"{flops:,.0f}",
+        text=lambda flops, self: "" if self.call.has_items else f"{flops:,.0f}",
     )
     params: int = fact(QUANTITIES["params"].help, title="params")
     modules: dict[str, int] = fact(

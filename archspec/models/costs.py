@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import dtype_bytes, dtype_name
@@ -55,18 +57,28 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
 
 
 @check_arguments_of("forward")
-def forward(
+def forward(  # noqa: PLR0913, PLR0917 - the options of the verb
     self: Any,
     batch: int = 1,
     tokens: int | None = None,
     past: int = 0,
     encoder_tokens: int | None = None,
     new_encoder_tokens: int | None = None,
+    text_tokens: int | None = None,
+    images: Sequence[Any] = (),
+    videos: Sequence[Any] = (),
+    audios: Sequence[Any] = (),
+    processed: bool = False,
 ) -> Forward:
     """Return the costs of a forward pass over ``tokens`` per sequence, after ``past`` tokens in the KV cache.
 
     ``tokens`` is 2048 by default, or the model's maximum if smaller. ``new_encoder_tokens`` are the encoder
     tokens to process (default: all, or none if ``past`` > 0).
+
+    ``images`` are the (height, width) of all images of the call, ``videos`` their (frames, height, width).
+    They go through the model's processor, unless they are ``processed``. ``audios`` are seconds ("30s"), or
+    feature frames or samples as the model receives them. ``tokens`` include the tokens of all of these;
+    ``text_tokens`` do not.
 
     >>> import archspec
     >>> step = archspec.load("LlamaForCausalLM").forward(tokens=1, past=2047)
@@ -87,7 +99,10 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
             message = f"{option(name)} has no effect on {quantity}"
             raise FormulaError(message, help=f"leave out {option(name)}")
         return None
-    lengths = usual_lengths(model.scope, model.architecture) | lengths
+    usual = usual_lengths(model.scope, model.architecture)
+    if "text_tokens" in lengths:
+        del usual["tokens"]
+    lengths = usual | lengths
     if quantity == "activation_bytes":
         from archspec.costs.activations import validated_activations
         from archspec.costs.builder import cost_facts
@@ -104,12 +119,24 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
         found.check_trained()
     if quantity == "masked_flops":
         found.check_held("masked")
+    if quantity == "item_tokens" and not found.item_tokens:
+        message = f"there are no images, videos or audio whose tokens {model.architecture} takes"
+        raise FormulaError(message, help=f"pass {option('images', '1024x768')}, for example")
     return found.call
 
 
 @check_arguments_of("flops")
-def flops(
-    self: Any, batch: int = 1, tokens: int | None = None, past: int = 0, encoder_tokens: int | None = None
+def flops(  # noqa: PLR0917 - the options of the verb
+    self: Any,
+    batch: int = 1,
+    tokens: int | None = None,
+    past: int = 0,
+    encoder_tokens: int | None = None,
+    text_tokens: int | None = None,
+    images: Sequence[Any] = (),
+    videos: Sequence[Any] = (),
+    audios: Sequence[Any] = (),
+    processed: bool = False,
 ) -> Flops:
     """Return the FLOPs of a forward pass, like `archspec flops`; for lengths see :meth:`forward`."""
     lengths = lengths_in(locals())
@@ -119,7 +146,7 @@ def flops(
 
 
 @check_arguments_of("cache")
-def cache(
+def cache(  # noqa: PLR0913, PLR0917 - the options of the verb
     self: Any,
     batch: int = 1,
     tokens: int | None = None,
@@ -127,6 +154,11 @@ def cache(
     dtype: str | None = None,
     weights: str | None = None,
     budget: str | int | None = None,
+    text_tokens: int | None = None,
+    images: Sequence[Any] = (),
+    videos: Sequence[Any] = (),
+    audios: Sequence[Any] = (),
+    processed: bool = False,
 ) -> Cache:
     """Return the KV cache of ``tokens`` tokens in ``dtype`` (default: the config's), like `archspec cache`.
 
@@ -151,7 +183,7 @@ def cache(
 
 
 @check_arguments_of("memory")
-def memory(
+def memory(  # noqa: PLR0913, PLR0917 - the options of the verb
     self: Any,
     batch: int = 1,
     tokens: int | None = None,
@@ -160,6 +192,11 @@ def memory(
     dtype: str | None = None,
     weights: str | None = None,
     last: bool = False,
+    text_tokens: int | None = None,
+    images: Sequence[Any] = (),
+    videos: Sequence[Any] = (),
+    audios: Sequence[Any] = (),
+    processed: bool = False,
 ) -> Memory:
     """Return inference memory (weights, KV cache, temporary memory), like `archspec memory`.
 

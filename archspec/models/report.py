@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from operator import attrgetter
 
 from archspec.reports import Block, Table, to_text
+from archspec.specs.records import MODALITIES
 from archspec.tables.axes import AXES
 from archspec.terminal import number, size
 from archspec.typing_light import Any
@@ -172,7 +174,7 @@ def axis_title(name: str) -> str:
     return "batch size" if name == "batch" else name.replace("_", " ")
 
 
-def lengths_text(lengths: Mapping[str, int]) -> str:
+def lengths_text(lengths: Mapping[str, Any]) -> str:
     """Return the lengths of a forward pass for a sentence.
 
     >>> lengths_text({"batch": 1, "tokens": 2048, "past": 8})
@@ -180,9 +182,55 @@ def lengths_text(lengths: Mapping[str, int]) -> str:
     """
     texts = []
     for name, length in lengths.items():
+        if name in MODALITIES:
+            texts.append(f"{name} {', '.join(map(str, length))}")
+            continue
+        if name == "processed":
+            continue
         words = axis_title(name) if name != "past" else "past tokens"
         texts.append(f"{words} {length:,}" if name == "batch" else f"{length:,} {words}")
     return ", ".join(texts)
+
+
+def _items(modality: str) -> Fact:
+    """Return the fact of the sizes of a modality's items."""
+    sizes = f"({', '.join(MODALITIES[modality])})" if len(MODALITIES[modality]) > 1 else "length"
+    kind = "list[list[int]]" if len(MODALITIES[modality]) > 1 else "list[int]"
+    found: Fact = fact(
+        f"{sizes} of each of the {modality} that the model receives",
+        lambda self: getattr(self.call.call, modality),
+        title=f"{modality} received",
+        text=lambda items, _: ", ".join(
+            (f"{count} of " if count > 1 else "") + "×".join(map(str, size))
+            for size, count in _counted(items)
+        ),
+        kind=kind,
+    )
+    return found
+
+
+def _counted(items: list[Any]) -> list[tuple[tuple[int, ...], int]]:
+    """Return each size once, with its number."""
+    sizes = [tuple(one) if isinstance(one, list) else (one,) for one in items]
+    return [(size, sizes.count(size)) for size in dict.fromkeys(sizes)]
+
+
+def _item_tokens(modality: str) -> Fact:
+    """Return the fact of the tokens of a modality's items."""
+    found: Fact = fact(
+        f"tokens of the text that each of the {modality} takes the place of",
+        lambda self: self.call.tokens_by_item.get(modality, []),
+        title=f"tokens per {modality[:-1]}",
+        text=lambda tokens, _: ", ".join(f"{one:,}" for one in dict.fromkeys(tokens)),
+        kind="list[int]",
+    )
+    return found
+
+
+def _length_text(name: str, length: int, report: Any) -> str:
+    """Return a length; nothing for 0, and for the tokens of a class that does not take a text."""
+    is_shown = length and (name != "tokens" or not report.call.built.textless)
+    return number(length) if is_shown else ""
 
 
 class CallReport(OfModel, Report):
@@ -193,12 +241,14 @@ class CallReport(OfModel, Report):
             axis.help,
             attrgetter(f"call.call.{name}"),
             title=axis_title(name) if name != "new_encoder_tokens" else "",
-            text=lambda length, _: number(length) if length else "",
+            text=partial(_length_text, name),
             kind="int",
             least=axis.minimum,
         )
         for name, axis in AXES.items()
     }
+    _items = {name: _items(name) for name in MODALITIES}  # noqa: RUF012
+    _tokens = {f"{name[:-1]}_tokens": _item_tokens(name) for name in MODALITIES}  # noqa: RUF012
 
     def __init__(self, call: Any) -> None:
         self.call, self.architecture = call, call.architecture
@@ -208,6 +258,8 @@ class CallReport(OfModel, Report):
 def facts_table(report: Report, name: str, *more: tuple[str, str]) -> Table:
     """Return the table of the facts that have a title, and of more rows; ``name`` is its heading."""
     rows = [one.line(report) for one in facts_of(type(report)).values() if one.options["title"]]
+    files = getattr(getattr(report, "call", None), "files", ())
+    more += tuple((file, text) for file, _, text in (line.partition(": ") for line in files))
     return Table(f"{name}|", [row for row in (*rows, *more) if row[1]], header=False)
 
 

@@ -6,22 +6,29 @@ FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per mu
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
 from archspec.reference.classes import config_of, model_class
 from archspec.reference.construction import build
+from archspec.reference.contents import (
+    by_module,
+    cache_of,
+    cache_tensors,
+    configs_in,
+    default_dtype,
+    has_encoder_and_decoder,
+    parameters_of,
+)
+from archspec.reference.media.running import NO_CACHE, has_media, media_output
 from archspec.reference.meta import on_meta
 from archspec.reference.verdicts import Unavailable, measuring_errors
 
-NO_CACHE = "the class returns no cache"
-_CACHES = ("cache", "past_key_values", "cache_params", "mems", "past_buckets_states", "state")
-_NOT_TENSORS = (int, float, str, bool, type)
-_DEPTH = 7  # of a cache within objects
 _ASKED = ("inkling_text",)  # their configs do not ask for a cache, as generate() does
+_ASKED_IN_CALL = ("higgs_audio_v2",)  # they ignore their configs' use_cache
 _WHOLE = ("cpmant",)  # their inputs repeat the cached positions
 _FLOAT32 = ("bros", "fnet")  # einsum with float32 positions; torch's Fourier transforms lack bfloat16
 
@@ -72,19 +79,6 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bo
     return model if trains else model.requires_grad_(False)
 
 
-@contextmanager
-def default_dtype(name: str) -> Iterator[None]:
-    """Set the default dtype, as from_pretrained() does."""
-    import torch
-
-    before = torch.get_default_dtype()
-    try:
-        torch.set_default_dtype(getattr(torch, name))
-        yield
-    finally:
-        torch.set_default_dtype(before)
-
-
 def _cast(model: Any) -> None:
     """Convert parameters to the dtypes of from_pretrained(): the default one, some float32."""
     import torch
@@ -96,27 +90,6 @@ def _cast(model: Any) -> None:
             parameter.data = parameter.data.to(torch.float32 if whole else torch.get_default_dtype())
 
 
-def configs_in(config: Any) -> Iterator[Any]:
-    """Yield a config and its sub-configs."""
-    from transformers import PreTrainedConfig
-
-    yield config
-    for value in vars(config).values():
-        if isinstance(value, PreTrainedConfig):
-            yield from configs_in(value)
-
-
-def has_encoder_and_decoder(model: Any) -> bool:
-    """Return True if a model has an encoder and a decoder."""
-    decodes = any("decoder" in name for name, _ in model.named_modules())
-    return decodes and "decoder_input_ids" in parameters_of(model)
-
-
-def parameters_of(model: Any) -> set[str]:
-    """Return the names of the arguments of a forward pass."""
-    return set(inspect.signature(model.forward).parameters)
-
-
 def measure(model: Any, call: Call) -> Measured:
     """Return the costs of a forward pass, after one of `past` tokens if there are any.
 
@@ -124,8 +97,12 @@ def measure(model: Any, call: Call) -> Measured:
     """
     from torch.utils.flop_counter import FlopCounterMode
 
-    counter = FlopCounterMode(display=False)
-    kept = cache_tensors(model, output_of(model, call, counter))
+    if has_media(call):
+        output, counter = media_output(model, call, partial(FlopCounterMode, display=False))
+    else:
+        counter = FlopCounterMode(display=False)
+        output = output_of(model, call, counter)
+    kept = cache_tensors(model, output)
     shapes = {path: tuple(tensor.shape) for path, tensor in kept.items()}
     dtypes = {path: str(tensor.dtype).removeprefix("torch.") for path, tensor in kept.items()}
     return Measured(by_module(counter, model), shapes, dtypes)
@@ -159,7 +136,7 @@ def past_of(model: Any, call: Call, ids: Callable[..., Any] | None = None) -> di
     if not call.past:
         return {}
     output = model(**(ids or inputs)(model, without_past(call, call.past)))
-    name, cache = _cache(output)
+    name, cache = cache_of(output)
     if cache is None or (has_encoder_and_decoder(model) and name not in parameters_of(model)):
         raise ValueError(NO_CACHE)  # some heads return a cache that they do not accept
     encoded = getattr(output, "encoder_last_hidden_state", None)
@@ -169,12 +146,6 @@ def past_of(model: Any, call: Call, ids: Callable[..., Any] | None = None) -> di
 def without_past(call: Call, tokens: int) -> Call:
     """Return a forward pass of some tokens without a past, which computes all encoder tokens."""
     return call._replace(tokens=tokens, past=0, new_encoder_tokens=call.encoder_tokens)
-
-
-def cache_tensors(model: Any, output: Any) -> dict[str, Any]:
-    """Return the tensors of the KV cache after a forward pass, by their paths in it."""
-    found = tensors(_cache(output)[1])
-    return {path: tensor for path, tensor in found.items() if tensor.ndim and tensor.numel()}
 
 
 def restore_attention(model: Any, call: Call) -> None:
@@ -196,63 +167,24 @@ def restore_attention(model: Any, call: Call) -> None:
 
 
 def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the inputs of a forward pass on the meta device; ``given`` replaces some of them."""
+    """Return the inputs of a forward pass on the meta device; ``given`` replaces some of them.
+
+    The sequences of multiple choice are the choices of one question.
+    """
     import torch
 
+    questions = [1] if type(model).__name__.endswith("ForMultipleChoice") else []
+
     def ids(*lengths: int) -> Any:
-        return torch.zeros(call.batch, *lengths, dtype=torch.long, device="meta")
+        return torch.zeros(*questions, call.batch, *lengths, dtype=torch.long, device="meta")
 
     if not call.encoder_tokens:
         length = call.context if model.config.model_type in _WHOLE else call.tokens
         boxes = {"bbox": ids(length, 4)} if "bbox" in parameters_of(model) else {}
-        return {"input_ids": ids(length), **boxes}
+        asks = model.config.model_type in _ASKED_IN_CALL and model.config.use_cache
+        return {"input_ids": ids(length), **boxes, **({"use_cache": True} if asks else {})}
     first = None if given and "encoder_outputs" in given else ids(call.encoder_tokens)
     return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}
-
-
-def _cache(output: Any) -> tuple[str, Any]:
-    named = ((name, getattr(output, name, None)) for name in _CACHES)
-    return next(((name, cache) for name, cache in named if cache is not None), ("", None))
-
-
-def tensors(holder: Any, path: str = "", seen: set[int] | None = None) -> dict[str, Any]:
-    """Return every tensor of a cache object once, by its path."""
-    import torch
-    from transformers import PreTrainedConfig
-
-    seen = set() if seen is None else seen
-    skipped = (*_NOT_TENSORS, torch.dtype, torch.device, torch.nn.Module, PreTrainedConfig)
-    if holder is None or isinstance(holder, skipped) or id(holder) in seen or path.count(".") > _DEPTH:
-        return {}
-    seen.add(id(holder))
-    if isinstance(holder, torch.Tensor):
-        return {path: holder}
-    if isinstance(holder, list | tuple):
-        items: Any = enumerate(holder)
-    else:
-        items = (holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})).items()
-    found: dict[str, Any] = {}
-    for name, value in items:
-        found |= tensors(value, f"{path}.{name}" if path else str(name), seen)
-    return found
-
-
-def by_module(counter: Any, model: Any) -> dict[str, int]:
-    """Return the FLOPs of each module without those of its children."""
-    name = type(model).__name__
-    whole = {
-        path.removeprefix(name).removeprefix("."): sum(counts.values())
-        for path, counts in counter.get_flop_counts().items()
-        if path != "Global"
-    }
-    own = dict(whole)
-    for path in whole:
-        parent = path.rpartition(".")[0]
-        while parent and parent not in whole:
-            parent = parent.rpartition(".")[0]
-        if path and parent in own:
-            own[parent] -= whole[path]
-    return {path: flops for path, flops in own.items() if flops}
 
 
 def symbolic_flops(model: Any, call: Call) -> Any:

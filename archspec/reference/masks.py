@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from archspec.costs.records import Call
-from archspec.reference.costs import by_module, inputs, measure, output_of, past_of
+from archspec.reference.contents import by_module
+from archspec.reference.costs import inputs, measure, output_of, past_of
 from archspec.reference.meta import functions
 from archspec.reference.verdicts import Unavailable, measuring_errors
 

@@ -15,19 +15,15 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
-from archspec.reference.costs import (
-    NO_CACHE,
+from archspec.reference.contents import (
     cache_tensors,
     configs_in,
     has_encoder_and_decoder,
-    inputs,
-    output_of,
     parameters_of,
-    past_of,
-    restore_attention,
     tensors,
-    without_past,
 )
+from archspec.reference.costs import inputs, output_of, past_of, restore_attention, without_past
+from archspec.reference.media.running import NO_CACHE
 from archspec.reference.meta import follow_modules, on_meta, operations, replace_function
 from archspec.reference.saved import storage_key
 from archspec.reference.verdicts import Unavailable, measuring_errors

@@ -101,6 +101,8 @@ def follow_modules(
 def _known_index(index: Any) -> Any:
     import torch
 
+    if isinstance(index, tuple):
+        return tuple(map(_known_index, index))
     chooses = isinstance(index, torch.Tensor) and index.is_meta and not index.ndim
     return 0 if chooses and index.dtype != torch.bool else index
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from archspec.costs.records import Call, Step
 from archspec.reference.classes import model_class
 from archspec.reference.construction import build
-from archspec.reference.costs import configs_in, default_dtype, inputs, parameters_of, prepared_config
+from archspec.reference.contents import configs_in, default_dtype, parameters_of
+from archspec.reference.costs import inputs, prepared_config
 from archspec.reference.meta import follow_modules, local_part, on_meta, replace_function
 from archspec.reference.verdicts import Unavailable, measuring_errors
 

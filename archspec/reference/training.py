@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from archspec.costs.records import Call
-from archspec.reference.costs import by_module, inputs, restore_attention
+from archspec.reference.contents import by_module
+from archspec.reference.costs import inputs, restore_attention
 from archspec.reference.meta import on_meta, operations
 from archspec.reference.verdicts import Unavailable, measuring_errors
 

@@ -66,7 +66,7 @@ class Plan(NamedTuple):
     """
 
     goals: list[Goal]
-    lengths: dict[str, int]
+    lengths: dict[str, Any]
     flops: int
     tokens: int
     optimum: LawFacts | None
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
     @property
     def sequences(self) -> int:
         """The number of sequences that the training tokens make."""
-        return -(-self.tokens // self.lengths["tokens"])
+        return -(-self.tokens // int(self.lengths["tokens"]))
 
     def text(self, goal: Goal, size: int) -> str:
         """Return a goal's quantity of one config in the unit of its budget."""
@@ -168,7 +168,7 @@ def _goals(plan: Plan, budgets: Mapping[str, Any]) -> list[Goal]:
     return [one._replace(target=None) if others and one.quantity in limits else one for one in goals]
 
 
-def exact_size(model: Model, quantity: str, dtype: str | None, lengths: Mapping[str, int]) -> int:
+def exact_size(model: Model, quantity: str, dtype: str | None, lengths: Mapping[str, Any]) -> int:
     """Return a goal's quantity of one config, from the exact count."""
     if quantity in QUANTITIES:
         return model.count(quantity)

@@ -32,7 +32,7 @@ class Request(NamedTuple):
     given: tuple[Axis, ...]
     ties: Mapping[str, str]
     dtype: str | None
-    lengths: Mapping[str, int]
+    lengths: Mapping[str, Any]
     library: Library
 
     @property

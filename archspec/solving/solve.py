@@ -121,7 +121,7 @@ def _check_budgets(request: Request, plan: Plan) -> None:
         return
     scope, chosen = request.scope, choose(request.config, request.architecture, request.library)
     check_supported(scope, chosen.architecture)
-    if cost_facts(scope, chosen.architecture, Call(**request.lengths)).encodes:
+    if cost_facts(scope, chosen.architecture, Call(1, 1).replace(dict(request.lengths))).encodes:
         names = f"{option('memory')} and {option('flops')}"
         message = f"{names} are not supported for encoder-decoders such as {chosen.architecture}"
         raise SweepError(message, help=f"pass {option('params')} or {option('bytes')}")

@@ -9,11 +9,23 @@ from archspec.errors import Place, Problem, Source, SpecError
 from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
-from archspec.specs.records import GRID, KEYS, MODALITIES, RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
+from archspec.specs.records import (
+    AFTER,
+    KEYS,
+    MODALITIES,
+    OTHER_SIZES,
+    RESERVED,
+    RUNS,
+    Body,
+    Contraction,
+    Module,
+    Runs,
+    Tie,
+)
 from archspec.typing_light import Any
 
 _TIE = re.compile(r"((?:\{[^{}]*\}|[^\s{])*)\s*(.*)", re.DOTALL)
-_ANY_SIZE = ", or any"  # ends `sizes:` if the module also takes other sizes
+_OTHER_SIZES = ", or "  # before the end of `sizes:` of a module that takes other sizes, too
 _SIGNATURE = "write Name or Name(parameter, other=default)"
 Parameters = dict[str, Expression | None]
 
@@ -134,10 +146,10 @@ class ModuleParser(PartReader):
             ties=(*self._ties(node, "tied", name), *self._ties(node, "alias", name)),
             **self.single_expressions(node, ("extends", "output_embeddings"), path),
             sizes=self._sizes(node, path),
-            any_size=self.text(node, "sizes").endswith(_ANY_SIZE),
+            other_sizes=self.text(node, "sizes").partition(_OTHER_SIZES)[2],
             inputs=self._inputs(node),
             branches=self.texts(node, "branches"),
-            after=self.named_expressions(node, "after", path, ("batch", "tokens", *GRID)),
+            after=self.named_expressions(node, "after", path, AFTER),
             placeholders=self.named_expressions(node, "placeholders", path, (*MODALITIES,)),
             runs=self._runs(self.mapping(node, "runs"), f"{name}.runs."),
             ops=self.expressions(node, "ops", path),
@@ -151,7 +163,10 @@ class ModuleParser(PartReader):
         given = node.items.get("sizes")
         if given is None:
             return None
-        text = self.scalar(given).removesuffix(_ANY_SIZE)
+        text, _, others = self.scalar(given).partition(_OTHER_SIZES)
+        if others not in ("", *OTHER_SIZES):
+            help_ = f"end it with one of: {', '.join(f'`, or {one}`' for one in OTHER_SIZES)}"
+            self.problem(f"{others} is not a kind of sizes", given.place, f"{path}sizes", help_)
         return self.compose(f"[{text}]", given.place, f"{path}sizes")
 
     def _inputs(self, node: Mapping) -> dict[str, tuple[str, ...]] | str | None:

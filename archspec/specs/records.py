@@ -36,7 +36,7 @@ KEYS = {
     "require": Key("expressions", "conditions that transformers enforces"),
     "modules": Key("modules", "module classes: attribute name -> constructor expression"),
     "architectures": Key("modules", "the classes that a config can name, the base model first"),
-    "inputs": Key("modality", "images, videos or audios, if that is all that the classes take; text otherwise"),
+    "inputs": Key("modality", "images, videos or audios, if that is all that the classes take"),
     "drop": Key("texts", "names that only the parent has; `require` for its conditions"),
     "refuse": Key("text", "the reason why this model type cannot be counted from a config alone"),
     "notes": Key("texts_by_name", "condition -> note for the user"),
@@ -64,9 +64,9 @@ MODULE_KEYS = {
     "ops": Key("expressions", "contractions: products other than those of the layers"),
     "cache": Key("cache", "name: shape of a tensor in the cache"),
     "saves": Key("by_name", "attribute, or tensor: bytes that autograd saves for it"),
-    "inputs": Key("inputs", "modality: the attributes that run on its items; or one modality for all of them"),
-    "sizes": Key("text", "the only size of an image, a video or an audio that the module takes, as a list"),
-    "branches": Key("texts", "attributes that run on the module's input, and whose output size is not passed on"),
+    "inputs": Key("inputs", "modality: the attributes that run on its items; or one modality for all"),
+    "sizes": Key("text", "the only size of an image, a video or an audio that the module takes"),
+    "branches": Key("texts", "attributes that run on the module's input, and pass no size on"),
     "after": Key("by_axis", "axis: its value after the module"),
     "placeholders": Key("by_modality", "modality: the tokens of the text that an item takes the place of"),
 }
@@ -77,8 +77,12 @@ MODALITIES = {  # what a class takes besides text, with the axes of one item
     "audios": ("length",),
 }
 GRID = ("frames", "height", "width", "length")  # the axes of the positions inside an item
-MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # those of all items, a sequence
-AXES = (*CALL_AXES, "context", *GRID, *MEDIA_TOKENS, *MODALITIES)  # names of lengths in `runs:`, `ops:` and `cache:`
+OTHER_SIZES = ("any", "less", "interpolated")  # taken by a module; interpolated if it is the whole model
+MAPS = "maps"  # the sizes of the feature maps that a backbone returns
+AFTER = ("batch", "tokens", *GRID, MAPS)  # what `after:` may set
+MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # of all items, per sequence
+_LENGTHS = (*CALL_AXES, "context", *GRID, MAPS)
+AXES = (*_LENGTHS, *MEDIA_TOKENS, *MODALITIES)  # names of lengths in `runs:`, `ops:` and `cache:`
 RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)
@@ -161,9 +165,9 @@ class Module(NamedTuple):
     cache: Mapping[str, Expression] | None = _NOTHING  # None if no module inside has one
     saves: Mapping[str, Expression] = _NOTHING
     returned: bool = False  # the class returns a cache that it does not take
-    inputs: Mapping[str, tuple[str, ...]] | str | None = None  # attributes by modality, or one modality for all
+    inputs: Mapping[str, tuple[str, ...]] | str | None = None  # attributes by modality, or one for all
     sizes: Expression | None = None
-    any_size: bool = False  # `sizes` are only those of a call without sizes
+    other_sizes: str = ""  # one of OTHER_SIZES
     branches: tuple[str, ...] = ()
     after: Mapping[str, Expression] = _NOTHING
     placeholders: Mapping[str, Expression] = _NOTHING

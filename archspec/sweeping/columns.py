@@ -21,7 +21,7 @@ from archspec.models.model import Model
 from archspec.models.report import lengths_text
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.swept import SweptDomain
-from archspec.tables.axes import AXES
+from archspec.tables.axes import AXES, ITEMS
 from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 from archspec.tree.node import Node
 
@@ -115,7 +115,7 @@ class CallCosts(NamedTuple):
     """
 
     names: frozenset[str]
-    lengths: dict[str, int]
+    lengths: dict[str, Any]
     needs_cache: bool = True
 
     def call(self, scope: Scope, architecture: str) -> Forward:
@@ -160,7 +160,7 @@ class CallCosts(NamedTuple):
         given = {"batch": 1, **self.lengths}
         if len(tokens) == 1 and type(only := next(iter(tokens))) is int:
             given[TOKENS] = only
-        lengths = [lengths_text({name: given[name] for name in AXES if given.get(name)})]
+        lengths = [lengths_text({name: given[name] for name in (*AXES, *ITEMS) if given.get(name)})]
         note = f"costs are for a forward pass with {', '.join(lengths)}"
         if TOKENS in given:
             return note
@@ -182,7 +182,7 @@ def names_in(wanted: Iterable[Expression]) -> frozenset[str]:
     return frozenset(node.id for node in nodes if isinstance(node, ast.Name))
 
 
-def check_used(names: frozenset[str], dtype: str | None, lengths: Mapping[str, int]) -> None:
+def check_used(names: frozenset[str], dtype: str | None, lengths: Mapping[str, Any]) -> None:
     """Raise :class:`SweepError` for a dtype or a length that no column depends on."""
     idle = ["dtype"] if dtype is not None and not BYTES & names else []
     idle += [] if {*COST_COLUMNS} & names else lengths

@@ -72,7 +72,7 @@ class Subject:
         columns: Mapping[str, str] | None = None,
         where: str | Mapping[str, str] | None = None,
         dtype: str | None = None,
-        lengths: Mapping[str, int] | None = None,
+        lengths: Mapping[str, Any] | None = None,
         specs: Specs = (),
     ) -> None:
         self.axes = tuple(axes)

@@ -267,6 +267,11 @@ def sweep(  # noqa: PLR0913 - the options of the verb
     past: int | None = None,
     encoder_tokens: int | None = None,
     new_encoder_tokens: int | None = None,
+    text_tokens: int | None = None,
+    images: Sequence[Any] = (),
+    videos: Sequence[Any] = (),
+    audios: Sequence[Any] = (),
+    processed: bool = False,
 ) -> Sweep:
     """Return exact counts and costs of an architecture over a grid of configs.
 

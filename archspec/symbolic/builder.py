@@ -17,15 +17,27 @@ from archspec.configs.json_text import as_json
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.builder import Costed
 from archspec.costs.lengths import positions
-from archspec.costs.records import Call, Step, axes_of, counted_children, own_terms, routed_of, training_axes
+from archspec.costs.records import (
+    Call,
+    Media,
+    Step,
+    axes_of,
+    counted_children,
+    own_terms,
+    routed_of,
+    training_axes,
+)
+from archspec.errors import FormulaError
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import value_of
+from archspec.specs.records import MODALITIES
 from archspec.specs.torch_layers import Leaf, deciding_arguments
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.formal import Formal
 from archspec.symbolic.loops import Derived
 from archspec.symbolic.path_conditions import Number, concrete_values, numbers_in
 from archspec.symbolic.validity.config import CANNOT, ConfigConditions, Side
+from archspec.tables.axes import AXES
 from archspec.tables.quantities import COSTS
 from archspec.tree.builder import Frame
 from archspec.tree.node import Node
@@ -176,6 +188,8 @@ class SymbolicBuilder(Costed):
 
     def _set_lengths(self, call: Call | Step, trains: bool) -> None:
         named = {name: self.notes.field(name, value) for name, value in call.lengths().items()}
+        media = self._media(call, named) if isinstance(call, Call) else Media()
+        named = {name: value for name, value in named.items() if name in AXES}
         tokens = named["tokens"]
         least = {"batch": 1, "tokens": 1}
         if isinstance(call, Step):
@@ -186,10 +200,23 @@ class SymbolicBuilder(Costed):
             self.axes, lengths = {**axes_of(call), **named, "context": named["past"] + tokens}, call
         if trains:
             self.axes |= {"past": 0, "context": tokens, "new_encoder_tokens": named["encoder_tokens"]}
+        self.axes["media"] = media
         for name, length in least.items():
             self.notes.check(">=", self.notes.sympy_form(named[name]), sympy.Integer(length))
         self._limit("tokens", tokens + self.axes["past"], lengths.context)
         self._limit("encoder_tokens", named["encoder_tokens"], lengths.encoder_tokens)
+
+    def _media(self, call: Call, named: dict[str, Any]) -> Media:
+        """Return the items with symbols for their number and size."""
+        found = {}
+        for modality, groups in call.media._asdict().items():
+            if groups and modality not in named:
+                message = f"a formula of {modality} of several sizes is not supported"
+                raise FormulaError(message, help=f"pass {modality} of one size")
+            if groups:
+                size = tuple(named[axis] for axis in MODALITIES[modality])
+                found[modality] = ((named[modality], size),)
+        return Media(**found)
 
     def _limit(self, axis: str, length: Any, value: int) -> None:
         """Record that a forward pass is not longer than the number of positions."""

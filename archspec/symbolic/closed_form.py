@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import cached_property
 from itertools import product
@@ -24,7 +24,7 @@ from archspec.language.expression import condition_text
 from archspec.reports import assignments
 from archspec.symbolic.builder import SymbolicBuilder, with_cost_rows
 from archspec.symbolic.counts import Loops
-from archspec.symbolic.fields import exact_number, without_assumptions
+from archspec.symbolic.fields import exact_number, with_ceilings, without_assumptions
 from archspec.symbolic.polynomials import MAX_WORK
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.symbolic.validity.checks import Validity, validity
@@ -59,8 +59,12 @@ class ClosedForm:
         call: Call | Step | None = None,
     ) -> None:
         self.call, self.scope, notes = call, builder.scope, builder.notes
-        self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
+        self.architecture, self.quantity = architecture, quantity
         self.model_type, self.quantity_name, self.scale = self.scope.spec.model_type, quantity, 1
+        if call is not None:
+            whole = {name for name, one in notes.values.items() if type(one) is int}
+            tensors = [with_tidy_sizes(one, whole) for one in tensors]
+        self.tensors = tensors
         self.expr = without_assumptions(sympy.expand(sympy.Add(*map(FORMULAS[quantity].term, tensors))))
         self.replacements: dict[Any, Any] = {}
         self.stated: list[str] = []
@@ -209,6 +213,14 @@ class ClosedForm:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.architecture}.{self.quantity} = {self.expr})"
+
+
+def with_tidy_sizes(tensor: SymbolicTensor, whole: Collection[str]) -> SymbolicTensor:
+    """Return a tensor whose sizes have roundings in their usual form."""
+    numel, active = with_ceilings(tensor.numel, whole), with_ceilings(tensor.active, whole)
+    return tensor._replace(
+        shape=tuple(with_ceilings(size, whole) for size in tensor.shape), numel=numel, active=active
+    )
 
 
 def _rows(builder: SymbolicBuilder, architecture: str, call: Call | Step | None) -> list[SymbolicTensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import sympy
@@ -146,3 +146,53 @@ def without_assumptions(expr: Any) -> Any:
         args = (arg.xreplace(symbols) for arg in extreme.args)
         symbols[extreme] = extreme.func(*args, evaluate=False)
     return expr.xreplace(symbols)
+
+
+def with_ceilings(expr: Any, whole: Collection[str]) -> Any:
+    """Return an expression with roundings in their usual form: ⌈n/q⌉ for ⌊(n - 1)/q⌋ + 1, ⌊n/(p·q)⌋ for ⌊⌊n/p⌋/q⌋.
+
+    ``whole`` are the names of integers.
+
+    >>> n, q = sympy.symbols("n q")
+    >>> with_ceilings(sympy.floor((n - 1) / q) + 1, {"n", "q"})
+    ceiling(n/q)
+    """
+    expr = sympy.sympify(expr)
+    if not expr.has(sympy.floor):
+        return expr
+    found = expr.replace(sympy.floor, lambda argument: _rounding(argument, whole))
+    return found if found == expr else sympy.expand(found)
+
+
+def _rounding(argument: Any, whole: Collection[str]) -> Any:
+    over, under = sympy.fraction(sympy.together(argument))
+    if under == 1 or not (under.is_Symbol or under.is_Integer) or not _is_whole(over + under, whole):
+        return sympy.floor(argument)
+    rest, constant = over.as_independent(*over.free_symbols, as_Add=True)[::-1]
+    if over.could_extract_minus_sign() and constant == 0:
+        return -_merged(sympy.ceiling, -over, under)
+    last = constant % under if under.is_Integer else constant
+    if last == (under - 1 if under.is_Integer else -1):
+        return (
+            _merged(sympy.ceiling, rest, under) + (constant - last) / under - (0 if under.is_Integer else 1)
+        )
+    return _merged(sympy.floor, over, under)
+
+
+def _merged(rounding: Any, over: Any, under: Any) -> Any:
+    """Return a quotient rounded; one that is rounded the same way twice is rounded once."""
+    if isinstance(over, rounding):
+        inner, divisor = sympy.fraction(sympy.together(over.args[0]))
+        return rounding(inner / (divisor * under))
+    return rounding(over / under)
+
+
+def _is_whole(expr: Any, whole: Collection[str]) -> bool:
+    """Return True for a polynomial in integers with integer coefficients."""
+    names = {symbol.name for symbol in expr.free_symbols}
+    if not names <= {*whole}:
+        return False
+    rounded = expr.replace(
+        lambda part: isinstance(part, sympy.floor | sympy.ceiling), lambda _: sympy.Symbol("n")
+    )
+    return bool(rounded.is_polynomial()) and all(one.is_Integer for one in rounded.atoms(sympy.Number))

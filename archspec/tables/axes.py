@@ -21,6 +21,7 @@ class Axis(NamedTuple):
     verbs: tuple[str, ...] = ()
 
 
+ITEMS = ("text_tokens", "images", "videos", "audios", "processed")  # options of a call with media
 CALLS = (
     "formula",
     "flops",
@@ -58,7 +59,8 @@ def lengths_in(values: Mapping[str, Any]) -> dict[str, Any]:
     >>> lengths_in({"self": None, "batch": 2, "tokens": None})
     {'batch': 2}
     """
-    return {name: values[name] for name in AXES if values.get(name) is not None}
+    given = {name: values[name] for name in AXES if values.get(name) is not None}
+    return given | {name: values[name] for name in ITEMS if values.get(name)}
 
 
 def axes_of(verb: str) -> dict[str, Axis]:

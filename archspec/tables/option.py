@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archspec.errors import COMMAND_NAMES
 from archspec.typing_light import Any, NamedTuple
 
 BOTH, COMMAND, PYTHON = "command line and Python", "command line", "Python"  # where an option exists
@@ -33,7 +34,8 @@ class Option(NamedTuple):
     @property
     def flag(self) -> str:
         """The option as it is written on the command line."""
-        return self.name if self.positional else "--" + self.name.replace("_", "-")
+        name = COMMAND_NAMES.get(self.name, self.name)
+        return self.name if self.positional else "--" + name.replace("_", "-")
 
     @property
     def is_repeated(self) -> bool:

@@ -149,6 +149,13 @@ COSTS: dict[str, Quantity] = {  # of a forward pass: they also depend on its axe
         ],
         latex=r"N_{\mathrm{cache}}",
     ),
+    "item_tokens": Quantity(
+        "tokens of images, videos and audio",
+        "tokens of the text that images, videos and audio take the place of",
+        kind="item_tokens",
+        node_terms=lambda node: node.placed,
+        latex=r"N_{\mathrm{tokens}}",
+    ),
 }
 ALLOCATION_TITLES = {"exact": "DynamicCache", "static": "StaticCache", "pages": "16-token pages"}
 ALLOCATION_HELP = {  # of the KV cache

@@ -26,6 +26,7 @@ from archspec.typing_light import Any
 MAX_DEPTH = 60
 MAX_BUILT = 8  # trees that are cached for one config
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
+_BUILT_AT_ONCE = (*_CONTAINERS, "weight_norm", "replace_batch_norm")
 
 
 class Builder(Inside):
@@ -180,10 +181,11 @@ class Builder(Inside):
         scope = self.frames[-1].scope
         if name == "given":
             return scope.call(name, node, local)
-        arguments = [self.visit(argument, local) for argument in node.args]
+        visit = self.visit if name in LEAVES or name in _BUILT_AT_ONCE else self.argument
+        arguments = [visit(argument, local) for argument in node.args]
         keywords: Locals = {}
         for keyword in node.keywords:
-            value = self.visit(keyword.value, local)
+            value = visit(keyword.value, local)
             if keyword.arg is not None:
                 keywords[keyword.arg] = value
             elif isinstance(value, dict):
@@ -198,7 +200,7 @@ class Builder(Inside):
             if len(items) == 1 and isinstance(items[0], list | dict):
                 items = items[0]
             return self.container(name, items if isinstance(items, dict) else dict(enumerate(items)), node)
-        if name in ("weight_norm", "replace_batch_norm"):
+        if name in _BUILT_AT_ONCE:
             return self.change(name, arguments, keywords, node)
         usual = [scope.spec.model_type]
         if arguments and isinstance(arguments[0], Scope):
@@ -209,6 +211,10 @@ class Builder(Inside):
             self.fail(f"`{ast.unparse(node.args[0])}` is null", node.args[0], "set the sub-config")
         module = self._find(name, scope, node, usual)
         return self.bind_arguments(module, scope, arguments, keywords, node)
+
+    def argument(self, node: ast.expr, local: Locals) -> Any:
+        """Return the value of an argument of a module; a hook for subclasses."""
+        return self.visit(node, local)
 
     def _find(self, name: str, scope: Scope, node: ast.Call, usual: list[str]) -> Module:
         """Return the module of a name in a scope; AutoModel… is the class of the model type.

@@ -16,6 +16,7 @@ from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, decidable, wei
 from archspec.tree.node import Node, OutputEmbeddings, Routed
 from archspec.typing_light import Any
 
+ON_MAP = "on_map"  # the method of a module that says on which feature map it runs
 MAX_DIMENSIONS = 64  # of a tensor, in torch's kernels
 MAX_NUMEL = 2**61 - 1  # torch counts a tensor's bytes in a signed 64-bit number
 
@@ -69,6 +70,15 @@ class Inside(Evaluator):
         found = value.read_attribute(name, node, self)
         return found if name == "model_type" else self.read(value, name)
 
+    def visit_Call(self, node: ast.Call, local: Locals) -> Any:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "at":
+            return self.at(node.func.value, node.args, local)
+        return super().visit_Call(node, local)
+
+    def at(self, module: ast.expr, size: list[ast.expr], local: Locals) -> Any:
+        """Build a module that runs on a grid of another size; only costs depend on it."""
+        return self.visit(module, local)
+
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
         if isinstance(value, Node) and name in ("requires_grad_", "routed") and not node.keywords:
             arguments = [self.visit(argument, local) for argument in node.args]
@@ -78,6 +88,8 @@ class Inside(Evaluator):
             else:
                 other.routed = self._read_routing(arguments, node)
             return other
+        if name == ON_MAP and (value is None or isinstance(value, Node)) and len(node.args) == 1:
+            return value
         if isinstance(value, Scope) and name == "get" and len(node.args) == 1 and not node.keywords:
             field = str(self.visit(node.args[0], local))  # a field that only some model types describe
             return self.read(value, field) if value.has(field) else value.raw.get(field)

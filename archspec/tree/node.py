@@ -47,6 +47,7 @@ class Node:
         self.cache: list[Any] | None = []  # None: no tensor inside is part of the KV cache
         self.saves: list[Any] = []
         self.passed_on: Any = None  # the axes after it, on the items of a call
+        self.placed: list[Any] = []  # the tokens that items of a call take the place of
 
     def copy(self) -> Node:
         other = Node.__new__(Node)

@@ -37,7 +37,9 @@ SMALL = {
     }.items()
 }
 FEWEST = {name: size for size, names in SMALL.items() for name in names}
+BARK = {"block_size": FEW, "hidden_size": 48, "num_layers": 1, "num_heads": 4}
 OWN: dict[str, Any] = {
+    **dict.fromkeys(("bark_sub_model", "coarse_acoustics", "semantic"), BARK),
     "bros": {"hidden_size": 64},
     "codegen": {"rotary_dim": 4},
     "encoder-decoder": {
@@ -72,9 +74,9 @@ OWN: dict[str, Any] = {
 
 def small(model_type: str) -> dict[str, Any]:
     """Return a config with few positions, and little else."""
-    from transformers import AutoConfig
+    from archspec.reference import config_class
 
-    known = vars(AutoConfig.for_model(model_type))
+    known = vars(config_class(model_type)())
     fields = {name: size for name, size in FEWEST.items() if name in known}
     return {"model_type": model_type, **fields, **OWN.get(model_type, {})}
 

@@ -80,7 +80,7 @@ def test_names_are_those_that_transformers_loads_in_float32(every: int) -> None:
     """For the first class of model types that transformers builds at the default config; all in the night."""
     from archspec.reference.classes import config_of, model_class
     from archspec.reference.construction import build
-    from archspec.reference.costs import default_dtype
+    from archspec.reference.contents import default_dtype
     from archspec.reference.verdicts import Refused, Unavailable
 
     compared, wrong = 0, []

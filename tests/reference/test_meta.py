@@ -10,7 +10,8 @@ import pytest
 
 from archspec.costs.records import Call
 from archspec.reference import Unavailable, config_of, model_class
-from archspec.reference.costs import by_module, has_encoder_and_decoder, instance, measure
+from archspec.reference.contents import by_module, has_encoder_and_decoder
+from archspec.reference.costs import instance, measure
 
 pytestmark = pytest.mark.reference
 

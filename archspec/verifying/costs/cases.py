@@ -7,15 +7,18 @@ and chunks of the config.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
+from archspec.reference.contents import has_encoder_and_decoder
 from archspec.reference.costs import instance
 from archspec.reference.saved import training_model
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
+from archspec.verifying.costs.media import default_config, keeps_text, media_calls, shallow, takes_media
 from archspec.verifying.verifier import TRIES, Verifier
 
 ENCODER_TOKENS = 33
@@ -25,8 +28,13 @@ _TRAINING_CALLS = (Call(2, 67), Call(3, 17), Call(1, 130))
 _DEPTH, _SHALLOW = "num_hidden_layers", 6  # patterns of layers repeat after at most 6
 _BOUNDS = ("window", "chunk", "block")  # in the names of fields at which FLOPs or caches change
 _LONGEST, _LONGEST_STEP = 5000, 300  # tokens
+_FEW = 3  # forward passes with media of most configs
 _DRAWN = 6  # configs drawn for each one that is to run
-_NEEDED: dict[str, Config] = {  # the cache does not report its length without an attention layer
+_MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12, 12]}
+_GLM: Config = {"rope_parameters": {**_MROPE, "partial_rotary_factor": 0.5}}
+_HUNYUAN: Config = {"head_dim": 64, "rope_parameters": _MROPE}
+_EXPERTS: Config = {"mlp_layer_types": ["dense", "sparse"], "num_hidden_layers": 2, "num_experts_per_tok": 6}
+_NEEDED: dict[str, Config] = {  # without them the model is built, but its forward pass fails or takes long
     "dbrx": {"attn_config": {"rope_theta": 10000.0, "clip_qkv": 8}},
     "bamba": {"attn_layer_indices": [1]},
     "lfm2_moe": {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"]},
@@ -34,6 +42,20 @@ _NEEDED: dict[str, Config] = {  # the cache does not report its length without a
         "num_hidden_layers": 3,
         "layer_types": ["linear_attention", "full_attention", "linear_attention"],
     },
+    "aya_vision": {"vision_config": {"num_attention_heads": 16}},
+    **dict.fromkeys(("glm4v_text", "glm_image_text"), _GLM),
+    **dict.fromkeys(("glm4v", "glm46v", "glmga", "glm_image"), Config(text_config=_GLM)),
+    "glm4v_moe_text": {**_GLM, "head_dim": 128},
+    "glm4v_moe": {"text_config": {**_GLM, "head_dim": 128}},
+    "deepseek_ocr2_text": _EXPERTS,
+    "deepseek_ocr2": {"text_config": _EXPERTS},
+    "hunyuan_vl_text": _HUNYUAN,
+    "hunyuan_vl": {"text_config": _HUNYUAN},
+    "qwen3_omni_moe_text": {"num_attention_heads": 32},
+    "qwen3_omni_moe_thinker": {"text_config": {"num_attention_heads": 32}},
+    "zamba": {"num_hidden_layers": 7},
+    "step3p5": {"sliding_window": 16},
+    "step3p7": {"text_config": {"sliding_window": 16}},
 }
 
 
@@ -72,10 +94,13 @@ def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[
     There are more than ``samples``, as some do not run. The last are default configs with one field of a
     random config each; most of these run.
     """
-    default = {"model_type": spec.model_type}
+    default = default_config(spec)
     verifier = Verifier(spec, architecture, samples, seed)
     yield make_runnable(default, architecture)
-    yield make_runnable({**default, _DEPTH: _SHALLOW}, architecture)
+    if takes_media(architecture, spec.model_type):
+        yield make_runnable(shallow(spec.model_type, make_runnable(default, architecture)), architecture)
+    else:
+        yield make_runnable({**default, _DEPTH: _SHALLOW}, architecture)
     given = 0
     for _ in range(TRIES * samples):
         verifier.draw()
@@ -116,6 +141,20 @@ def calls(scope: Scope, encodes: bool) -> Iterator[Call]:
     after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
     chosen = _CALLS_OF_MANY_LAYERS if _is_deep(scope) else dict.fromkeys((*_CALLS, *around, *after))
     yield from _encoder_calls(chosen, encodes)
+
+
+def forward_calls(case: Case, number: int) -> Iterator[Call]:
+    """Return the forward passes to compare, with media if the class takes any.
+
+    Those with media are all compared at the config with few layers, which is the second one.
+    """
+    if not takes_media(case.architecture, case.spec.model_type):
+        yield from calls(case.scope, has_encoder_and_decoder(case.model()))
+        return
+    yield from islice(media_calls(case.scope, case.architecture, case.model()), None if number == 1 else _FEW)
+    if keeps_text(case.model()):
+        chosen = calls(case.scope, encodes=False)
+        yield from chosen if number == 1 else islice(chosen, _FEW)
 
 
 def training_calls(scope: Scope, encodes: bool) -> Iterator[Call]:

@@ -12,15 +12,17 @@ from archspec.costs.activations import StepActivations
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step, by_module
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
-from archspec.reference.costs import NO_CACHE, has_encoder_and_decoder, measure
+from archspec.reference.contents import has_encoder_and_decoder
+from archspec.reference.costs import measure
 from archspec.reference.masks import let_through
+from archspec.reference.media.running import NO_CACHE
 from archspec.reference.memory import measured_peak, reserved_tensors
 from archspec.reference.saved import recomputed_bytes, saved_bytes
 from archspec.reference.training import measured_training
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.tree.node import Node
 from archspec.verifying.blame import Config
-from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, calls, training_calls, with_encoder
+from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, forward_calls, training_calls, with_encoder
 
 RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
 _EXPERT = re.compile(r"expert_\d+")
@@ -146,7 +148,7 @@ def _unequal_counts(quantity: str, expected: Counter[Any], found: Counter[Any]) 
 
 
 def _forward_rows(case: Case, call: Call) -> Iterator[Row]:
-    theirs, ours = measure(case.model(), call), case.forward(call)
+    ours, theirs = case.forward(call), measure(case.model(), call)  # a refusal says more than a failure
     yield from (("flops", *row) for row in unequal_modules(theirs.flops, ours.flops_by_module))
     kept = Counter((tensor.shape, tensor.dtype or "bfloat16") for tensor in ours.cache)
     given = Counter((shape, theirs.dtypes[path]) for path, shape in theirs.cache.items())
@@ -185,7 +187,7 @@ def _short_calls(chosen: tuple[Call, ...]) -> Callable[[Case, int], Iterator[Cal
     return points
 
 
-FORWARD = Instrument(lambda case, _: calls(case.scope, has_encoder_and_decoder(case.model())), _forward_rows)
+FORWARD = Instrument(forward_calls, _forward_rows)
 TRAINING = Instrument(
     lambda case, _: training_calls(case.scope, has_encoder_and_decoder(case.model(trains=True))),
     _training_rows,

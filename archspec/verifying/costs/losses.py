@@ -16,7 +16,7 @@ from archspec.costs.parallel import Ranks
 from archspec.costs.records import KERNELS, Step, training_axes
 from archspec.errors import ArchspecError
 from archspec.reference import Refused, Unavailable, versions
-from archspec.reference.costs import has_encoder_and_decoder
+from archspec.reference.contents import has_encoder_and_decoder
 from archspec.reference.ranks import rank_loss
 from archspec.reference.saved import loss_bytes, takes_labels
 from archspec.specs.library import shipped_library

@@ -18,6 +18,7 @@ from archspec.specs.index import plain_data, whole_digests
 from archspec.specs.library import COSTS, shipped_library
 from archspec.verifying.campaign import Chosen
 from archspec.verifying.costs.instruments import Comparison
+from archspec.verifying.costs.media import takes_media
 from archspec.verifying.costs.verify import FURTHER, CostOutcome, verify_costs
 from archspec.verifying.pool import Failure, run_tasks
 
@@ -27,10 +28,18 @@ SCOPE = {
     *("AutoModelForQuestionAnswering", "AutoModelForSequenceClassification"),
     "AutoModelForTokenClassification",
 }
+_INPUTS = {"input_ids"}
 _PRELOAD = ("torch", "archspec.verifying.costs.verify")
 _TIMEOUT = 600.0  # seconds
-_UNDESCRIBED = re.compile(r"(?P<line>\S+:\d+):\d+: .*undescribed is described.*\(in (?P<module>\w+)\.ops\)")
+_UNDESCRIBED = re.compile(
+    r"(?P<line>\S+:\d+):\d+: .*undescribed is .*\(in (?P<module>\w+)\.ops\)(\n[^#\n]*# (?P<comment>[^\n]+))?"
+)
 _RAISED = re.compile(r"\w+(Error|Exception)\b")
+_TENSORS = "shape|size|to|type|dtype|unsqueeze|transpose|sum|device"  # attributes of an input that is missing
+_MISSING = re.compile(
+    rf"missing \d+ required positional|'NoneType' object has no attribute '({_TENSORS})'|not NoneType"
+    r"|(have to|must) specify|Exactly 1 of|Provide exactly one|(cannot|should not) be `?None|are `None`"
+)
 _LONGEST_GAP = 200  # characters
 _BATCH = 24  # model types between two writes of the file
 
@@ -51,16 +60,17 @@ class Line(NamedTuple):
 
 
 def in_scope() -> Chosen:
-    """Return the supported text classes: those of the auto classes in SCOPE, and their base models."""
-    from archspec.reference import auto_classes
+    """Return the supported classes that take token ids, or that an auto class of SCOPE lists."""
+    from archspec.reference import auto_classes, model_class
+    from archspec.reference.contents import parameters_of
 
-    now, known = auto_classes(), shipped_library().index()
-    types = {model_type for (model_type, _), autos in now.items() if {*autos} & SCOPE}
-    found: Chosen = {}
-    for (model_type, architecture), autos in now.items():
-        text = {*autos} & {*SCOPE, "AutoModel"} and model_type in types
-        if text and model_type in known.get(architecture, ()):
-            found[model_type] = (*found.get(model_type, ()), architecture)
+    autos, found = auto_classes(), dict[str, tuple[str, ...]]()
+    for architecture, types in shipped_library().index().items():
+        for model_type in types:
+            listed = SCOPE.intersection(autos.get((model_type, architecture), ()))
+            cls = model_class(architecture, model_type)
+            if listed or _INPUTS & parameters_of(cls) or takes_media(architecture, model_type):
+                found[model_type] = (*found.get(model_type, ()), architecture)
     return found
 
 
@@ -151,11 +161,17 @@ def gap(outcome: CostOutcome) -> str:
     if outcome.forward.differences:
         first = outcome.forward.differences[0]
         return f"{first.quantity} of {first.name or 'the model'}"
-    why = outcome.forward.unavailable.partition("\n")[0]
-    if place := _UNDESCRIBED.match(why):
-        return f"not described: {place['module']}'s products ({place['line']})"
+    whole = outcome.forward.unavailable
+    why = whole.partition("\n")[0]
+    if place := _UNDESCRIBED.match(whole):
+        what = place["comment"] or f"{place['module']}'s products"
+        return f"not described: {what} ({place['line']})"
     if _RAISED.match(why):
-        return "its forward pass cannot run on torch's meta device"
+        if _MISSING.search(why):
+            return "its forward pass needs other inputs than tokens"
+        on_meta = re.search("meta ", why, re.IGNORECASE) is not None
+        reason = "cannot run on torch's meta device" if on_meta else f"raises {why}"
+        return f"its forward pass {reason}"[:_LONGEST_GAP]
     return f"its forward pass was not validated: {why}"[:_LONGEST_GAP]
 
 

@@ -9,6 +9,8 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from archspec.configs.scope import Scope
+from archspec.costs.media import UnknownSize
+from archspec.costs.records import Call
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
 from archspec.reference.verdicts import Refused, Unavailable
@@ -78,6 +80,8 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     forward = _compare_most(FORWARD, cases(configs(spec, architecture, samples, seed)), samples)
     if forward.verdict != "exact":
         return CostOutcome(architecture, spec.model_type, forward)
+    if runs_on_items(spec, architecture, forward.configs[0]):
+        return CostOutcome(architecture, spec.model_type, forward)
     few = shallow_configs(spec, forward.configs)
     activations = {kind: compare(one, cases(few)) for kind, one in ACTIVATIONS.items()}
     others = configs(spec, architecture, samples, seed)
@@ -88,6 +92,16 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     tried = chain(few, islice(more, _TRAINING_DRAWS * samples))  # some that run cannot be trained
     training = _compare_most(TRAINING, cases(tried), len(few) - 2)
     return CostOutcome(architecture, spec.model_type, forward, training, activations, further)
+
+
+def runs_on_items(spec: Spec, architecture: str, raw: Config) -> bool:
+    """Return True for a class that does not run without images, videos or audio: only its FLOPs and cache."""
+    try:
+        return Case(spec, architecture, raw).forward(Call(1, 1)).has_items
+    except UnknownSize:
+        return True
+    except ArchspecError:
+        return False
 
 
 def _compare_most(instrument: Instrument, cases: Iterable[Case], samples: int) -> Comparison:

@@ -21,7 +21,8 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.reference.costs import has_encoder_and_decoder, instance, measure
+from archspec.reference.contents import has_encoder_and_decoder
+from archspec.reference.costs import instance, measure
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.library import shipped_library
 from archspec.verifying.costs.cases import make_runnable

@@ -10,6 +10,7 @@ import pytest
 import archspec
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
+from archspec.reference.costs import inputs, instance
 from archspec.specs.index import Entry, whole_digests
 from archspec.specs.library import Library
 from archspec.verifying.costs import record
@@ -47,11 +48,24 @@ def test_a_gap_names_the_module() -> None:
     assert record.gap(CostOutcome("Toy", "toy", WRONG)) == "flops of model.layers.0"
     unavailable = record.gap(CostOutcome("Toy", "toy", Comparison(unavailable="it has no forward")))
     assert unavailable == "its forward pass was not validated: it has no forward"
-    failed = record.gap(CostOutcome("Toy", "toy", Comparison(unavailable="AttributeError: 'NoneType' …")))
-    assert failed == "its forward pass cannot run on torch's meta device"
-    undescribed = "toy.yaml:9:3: config: undescribed is described where `False` (in ToyModel.ops)\n  ops: x"
-    refused = record.gap(CostOutcome("Toy", "toy", Comparison(unavailable=undescribed)))
-    assert refused == "not described: ToyModel's products (toy.yaml:9)"
+
+
+UNDESCRIBED = "toy.yaml:9:3: undescribed is supported only if `False` (in ToyModel.ops)\n  ops: x"
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("KeyError: 'full'", "its forward pass raises KeyError: 'full'"),
+        ("RuntimeError: Meta tensors lack it", "its forward pass cannot run on torch's meta device"),
+        ("TypeError: missing 1 required positional", "its forward pass needs other inputs than tokens"),
+        ("ValueError: You have to specify pixel_values", "its forward pass needs other inputs than tokens"),
+        (UNDESCRIBED, "not described: ToyModel's products (toy.yaml:9)"),
+        (f"{UNDESCRIBED}  # by values\n  ^^^", "not described: by values (toy.yaml:9)"),
+    ],
+)
+def test_a_gap_names_the_reason(raised: str, expected: str) -> None:
+    assert record.gap(CostOutcome("Toy", "toy", Comparison(unavailable=raised))) == expected
 
 
 def test_costs_of_a_class_outside_the_record_are_refused() -> None:
@@ -87,3 +101,17 @@ def test_a_line_lists_the_exact_classes_by_quantity() -> None:
     assert found == record.Line(
         "a", ("A", "B"), gaps, training=("A",), masked=("B",), static=("A", "B"), working_set=()
     )
+
+
+@pytest.mark.reference
+def test_classes_that_take_token_ids_are_in_scope() -> None:
+    scope = record.in_scope()
+    assert {"T5EncoderModel", "T5ForConditionalGeneration"} <= {*scope["t5"]}
+    assert "CLIPTextModelWithProjection" in scope["clip_text_model"]
+    assert "vit" not in scope
+
+
+@pytest.mark.reference
+def test_sequences_of_multiple_choice_are_the_choices_of_one_question() -> None:
+    model = instance("BertForMultipleChoice", {"num_hidden_layers": 1}, "bert")
+    assert inputs(model, Call(3, 5))["input_ids"].shape == (1, 3, 5)

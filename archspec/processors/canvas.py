@@ -1,0 +1,105 @@
+"""The steps from a file to the tensors of a model, as they are computed and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from archspec.errors import ArchspecError
+from archspec.processors.parameters import Size
+from archspec.typing_light import NamedTuple, NoReturn
+
+MOST_TILES = 10_000  # of an image
+
+
+class Trace(NamedTuple):
+    """A file, the sizes of its tensors in order, and the steps that lead to them.
+
+    Sizes are (height, width) of images, (frames, height, width) of videos, and one number of audio files.
+    """
+
+    file: tuple[int, ...]
+    tensors: tuple[tuple[int, ...], ...]
+    steps: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return a line for a report."""
+        return ", ".join((_shape(self.file), *self.steps))
+
+
+def _shape(size: tuple[int, ...]) -> str:
+    return " x ".join(f"{edge:,}" for edge in size)
+
+
+class Canvas:
+    """An image as a processor changes it, and the tiles that it is split into."""
+
+    def __init__(self, size: Size, frames: int = 0) -> None:
+        self.file = (frames, *size) if frames else size
+        self.size, self.frames = size, frames
+        self.tiles: list[Size] = []
+        self.segments: list[int] = []  # frames of each part of a video
+        self.steps: list[str] = []
+
+    def refuse(self, message: str, help_: str = "pass another size") -> NoReturn:
+        what = f"a video of {self.file[0]:,} frames of" if self.frames else "an image of"
+        raise ArchspecError(f"{what} {_shape(self.file[-2:])} pixels {message}", help=help_)
+
+    def resize(self, size: Size, verb: str = "resized to") -> None:
+        """Change the size; refuse a side without pixels, as transformers does."""
+        if min(size) < 1:
+            self.refuse(f"becomes {_shape(size)}, which has no pixels", "pass a size with less unequal sides")
+        if size != self.size:
+            self.steps.append(f"{verb} {_shape(size)}")
+        self.size = size
+
+    def crop(self, size: Size) -> None:
+        self.resize(size, "center-cropped to")
+
+    def pad(self, size: Size) -> None:
+        """Pad to a size; refuse a smaller one, as transformers does."""
+        if size[0] < self.size[0] or size[1] < self.size[1]:
+            self.refuse(f"becomes {_shape(self.size)}, which is larger than the padded size {_shape(size)}")
+        self.resize(size, "padded to")
+
+    def note(self, text: str) -> None:
+        self.steps.append(text)
+
+    def split(
+        self, rows: int, columns: int, tile: Size, last: Iterable[Size] = (), first: Iterable[Size] = ()
+    ) -> None:
+        """Split the image into tiles, with other images of it before and after them."""
+        self.split_into(
+            [tile] * self.check_count(rows * columns), f"{rows} x {columns} tiles of {_shape(tile)}"
+        )
+        for size in last:
+            self.note(f"the whole image at {_shape(size)}")
+        self.tiles = [*first, *self.tiles, *last]
+        for size in first:
+            self.note(f"the whole image at {_shape(size)}")
+
+    def check_count(self, count: int) -> int:
+        """Return a number of tiles that is not too large."""
+        if count > MOST_TILES:
+            self.refuse(f"becomes {count:,} tiles, more than the {MOST_TILES:,} that are supported")
+        return count
+
+    def split_into(self, tiles: list[Size], text: str) -> None:
+        if min((edge for tile in tiles for edge in tile), default=1) < 1:
+            self.refuse("becomes a tile without pixels", "pass a size with less unequal sides")
+        self.tiles = tiles
+        self.note(text)
+
+    def segment(self, longest: int) -> None:
+        """Split a video into segments of frames."""
+        count = self.check_count(-(-self.frames // longest))
+        self.segments = [min(longest, self.frames - longest * place) for place in range(count)]
+        if count > 1:
+            self.note(f"{count} segments of {longest} frames")
+
+    def trace(self) -> Trace:
+        """Return the result."""
+        sizes = self.tiles or [self.size]
+        counts = self.segments or ([self.frames] if self.frames else [])
+        parts: list[tuple[int, ...]] = [(count,) for count in counts] or [()]
+        tensors = tuple((*frames, *size) for frames in parts for size in sizes)
+        return Trace(self.file, tensors, tuple(self.steps))

@@ -1,0 +1,169 @@
+"""What a class says about the images, videos and audio that it takes: its arguments, its towers' configs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from archspec.costs.records import Call
+from archspec.reference.contents import configs_in, parameters_of
+
+_TOWERS = {
+    "vision": ("vision_config", "backbone_config", "image_config", "encoder_config", "encoder"),
+    "audio": ("audio_config", "audio_encoder_config", "encoder_config", "audio_encoder", "encoder"),
+}
+_IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images")
+_GRIDS = ("image_grid_thw", "grid_thw", "image_grid_hw")
+_SAMPLES = ("input_values", "audio_values")
+_FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
+_LISTED = ("pixtral", "emu3")
+_SIDES = {"depth_pro": 1536}  # of images, where the config has other sizes
+_FRAMES = (  # their pixel values have frames
+    *("instructblipvideo", "timesformer", "tvp", "videomae", "vivit", "xclip"),
+    *("videoprism_vision_model", "vjepa2"),
+)
+
+
+def kinds_of(names: set[str], model_type: str) -> tuple[str, ...]:
+    """Return which media a class takes, by the names of its arguments."""
+    pixels = bool(names & {*_IMAGES, "grid_thw"})
+    taken = {
+        "images": pixels and model_type not in _FRAMES,
+        "videos": "pixel_values_videos" in names or (pixels and model_type in _FRAMES),
+        "audios": bool(names & {*_SAMPLES, *_FEATURES}),
+    }
+    return tuple(kind for kind, has in taken.items() if has)
+
+
+class Receiver:
+    """A model that receives the media of a forward pass."""
+
+    def __init__(self, model: Any, call: Call) -> None:
+        self.model, self.call, self.config = model, call, model.config
+        self.names = parameters_of(model)
+
+    @property
+    def items(self) -> tuple[tuple[Any, ...], ...]:
+        """Return the sizes of the images, videos and audios."""
+        return self.call.images, self.call.videos, self.call.audios
+
+    def find(self, *names: str, among: Any = None, default: Any = None) -> Any:
+        """Return the first of some fields that a config or one within it has."""
+        inner = list(configs_in(self.config if among is None else among))
+        found = (getattr(one, name, None) for name in names for one in inner)
+        return next((value for value in found if value is not None), default)
+
+    def tower(self, kind: str) -> Any:
+        """Return the config of the vision or audio tower: the model's own if it is a tower."""
+        outer = getattr(self.config, "thinker_config", self.config)
+        inner = (getattr(outer, name, None) for name in _TOWERS[kind])
+        return next((one for one in inner if hasattr(one, "to_dict")), outer)
+
+    @cached_property
+    def channels(self) -> int:
+        """Channels of an image."""
+        found = self.find("num_channels", "in_channels", "in_chans", among=self.tower("vision"), default=3)
+        return found if isinstance(found, int) else 3
+
+    @cached_property
+    def patch(self) -> int:
+        """Height and width of a patch."""
+        found = self.find("patch_size", "spatial_patch_size", among=self.tower("vision"), default=16)
+        return int(found if isinstance(found, int) else found[-1])
+
+    @cached_property
+    def merge(self) -> int:
+        """Patches that become one token, along the height."""
+        found = self.find(
+            "spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio", default=1
+        )
+        return found if isinstance(found, int) else 1
+
+    @cached_property
+    def frames_of_patch(self) -> int:
+        """Frames of a video that become one patch."""
+        found = self.find(
+            "temporal_patch_size", "patch_temporal", "tubelet_size", among=self.tower("vision"), default=1
+        )
+        return int(found if isinstance(found, int) else found[0])
+
+    @cached_property
+    def side(self) -> tuple[int, int] | None:
+        """Return height and width in the vision tower's config."""
+        found = self.find("image_size", "input_size", among=self.tower("vision"))
+        if self.config.model_type in _SIDES:
+            found = _SIDES[self.config.model_type]
+        if isinstance(found, dict):
+            found = (found.get("height"), found.get("width"))
+        if isinstance(found, int):
+            found = found, found
+        return (found[0], found[1]) if isinstance(found, list | tuple) and len(found) == 2 else None
+
+    @property
+    def frames(self) -> int | None:
+        """Return the frames of a video in the config."""
+        found = self.find("num_frames", "frames_per_clip", among=self.tower("vision"))
+        return found if isinstance(found, int) else None
+
+    @property
+    def length(self) -> int | None:
+        """Return the length of an audio in the config."""
+        if self.config.model_type == "audio-spectrogram-transformer":
+            return int(self.config.max_length)
+        positions = self.find("max_source_positions", among=self.tower("audio"))
+        if self.takes_samples or not positions or "speech_to_text" in self.config.model_type:
+            return None
+        return 2 * int(positions)
+
+    @property
+    def takes_samples(self) -> bool:
+        """Return True if an audio is a waveform."""
+        return any(name in self.names for name in _SAMPLES)
+
+    @property
+    def takes_patches(self) -> bool:
+        """Return True if images are given as patches, of any number."""
+        return bool(self.grid_name or "flattened_patches" in self.names) or bool(
+            self.names & {"spatial_shapes", "target_sizes", "pixel_position_ids", "image_position_ids"}
+        )
+
+    @property
+    def mixes(self) -> bool:
+        """Return True if images of a call may have several sizes."""
+        return self.takes_patches or self.lists_sizes or bool(self.find("image_grid_pinpoints"))
+
+    @property
+    def lists_sizes(self) -> bool:
+        """Return True if images are padded to the largest, with a list of their sizes."""
+        one = {self.config.model_type, self.tower("vision").model_type} & {*_LISTED}
+        return "image_sizes" in self.names and bool(one)
+
+    @property
+    def has_text(self) -> bool:
+        """Return True if a class takes tokens, too."""
+        return self.decodes or "input_ids" in self.names
+
+    @property
+    def keeps_cache(self) -> bool:
+        """Return True if a class takes a cache."""
+        return bool(self.names & {"cache", "past_key_values"})
+
+    @property
+    def grid_name(self) -> str:
+        """Return the argument for the sizes of images as patches; '' for images that are not patches."""
+        return next((name for name in _GRIDS if name in self.names), "")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Return which media the class takes."""
+        towers = {"images": "vision_config", "videos": "vision_config", "audios": "audio_config"}
+        found = kinds_of(self.names, self.config.model_type)
+        return tuple(kind for kind in found if getattr(self.config, towers[kind], True) is not None)
+
+    @property
+    def decodes(self) -> bool:
+        """Return True if `tokens` are a decoder's, which has other arguments than its encoder."""
+        own = bool(self.names & {"decoder_input_ids", "decoder_input_values"})
+        text = getattr(self.config, "text_config", None)
+        whole = getattr(self.config, "is_encoder_decoder", False)
+        return own and bool(whole or getattr(text, "is_encoder_decoder", False))

@@ -1,0 +1,215 @@
+"""Tensors of images, videos and audio of stated sizes, as processors make them, with all their masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from archspec.reference.media.receiver import Receiver
+
+Inputs = dict[str, Any]
+_SQUARE_PATCHES = ("paddleocr_vl", "kimi_k25", "paddleocr_vl_vision", "kimi_k25_vision")
+_MELS_FIRST = (  # in input features, other classes have frames first
+    *(
+        "whisper",
+        "qwen2_audio_encoder",
+        "voxtral_encoder",
+        "voxtral_realtime_encoder",
+        "audioflamingo3_encoder",
+    ),
+    *("glmasr_encoder", "qwen2_5_omni_audio_encoder", "qwen3_omni_moe_audio_encoder", "qwen3_asr_encoder"),
+    *("dots3_note_audio_encoder", "moss_transcribe_diarize_audio", "clvp_encoder", "clvp", "univnet"),
+)
+_MELS = (
+    "num_mel_bins",
+    "feature_size",
+    "feature_projection_input_dim",
+    "input_feat_per_channel",
+    "n_mels",
+    "input_dim",
+    "input_size",
+)
+_PAIRS = ("efficientloftr", "lightglue", "superglue")  # each item is two images
+_GROUPED = ("idefics", "colmodernvbert", "modernvbert")  # pixel values are those of each sequence
+_CHANNELS = (  # samples have channels
+    *("encodec", "dac", "mimi", "mimi_encoder", "xcodec", "xcodec2", "higgs_audio_v2_tokenizer", "neucodec"),
+    *("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pe_audio", "pe_audio_encoder"),
+    *("pe_audio_video", "pe_audio_video_encoder", "wavtokenizer", "wavtokenizer_encoder"),
+    *("vibevoice_acoustic_tokenizer",),
+)
+_FIXED_MELS = {"gemma4_audio": 128, "gemma3n_audio": 128, "pop2piano": 512}  # that the config does not say
+_PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
+
+
+def images(to: Receiver) -> Inputs:
+    """Return the arguments for the images of a forward pass."""
+    sizes = to.call.images
+    if not sizes:
+        return {}
+    if to.grid_name:
+        return _patches(to, [(1, height, width) for height, width in sizes], to.grid_name)
+    if "spatial_shapes" in to.names:
+        return _padded_patches(to)
+    if "image_sizes" in to.names and to.find("image_grid_pinpoints"):
+        return _tiles(to)
+    if "aspect_ratio_ids" in to.names:
+        return _tiled(to)
+    if "flattened_patches" in to.names:
+        counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
+        return {"flattened_patches": random(to, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
+    shape = (max(height for height, _ in sizes), max(width for _, width in sizes))
+    batch, n = to.call.batch, len(sizes)
+    grouped = "pixel_attention_mask" in to.names or to.config.model_type in _GROUPED
+    lead = (batch, _each(to)) if grouped else (n,)
+    if to.config.model_type in _PAIRS:
+        lead = n // 2, 2
+    found = {"pixel_values": random(to, *lead, to.channels, *shape)}
+    if to.lists_sizes:
+        return found | {"image_sizes": whole(sizes)}
+    if len({*sizes}) > 1:
+        raise ValueError("images of several sizes in one call")
+    if grouped and "pixel_attention_mask" in to.names:
+        found["pixel_attention_mask"] = ones(*lead, *shape)
+    if "interpolate_pos_encoding" in to.names and shape != to.side:
+        found["interpolate_pos_encoding"] = True
+    return found
+
+
+def videos(to: Receiver) -> Inputs:
+    """Return the arguments for the videos of a forward pass."""
+    sizes = to.call.videos
+    if not sizes:
+        return {}
+    if "video_grid_thw" in to.names:
+        found = _patches(to, sizes, "video_grid_thw")
+        return {"pixel_values_videos": found.pop("pixel_values"), **found}
+    if len({*sizes}) > 1:
+        raise ValueError("videos of several sizes in one call")
+    frames, height, width = sizes[0]
+    name = "pixel_values_videos" if "pixel_values_videos" in to.names else "pixel_values"
+    found = {name: random(to, len(sizes), frames, to.channels, height, width)}
+    if "interpolate_pos_encoding" in to.names and (height, width) != to.side:
+        found["interpolate_pos_encoding"] = True
+    return found
+
+
+def audios(to: Receiver) -> Inputs:
+    """Return the arguments for the audio of a forward pass."""
+    lengths = to.call.audios
+    if not lengths:
+        return {}
+    n, longest = len(lengths), max(lengths)
+    if "input_values" in to.names:
+        if to.config.model_type == "audio-spectrogram-transformer":
+            found = {"input_values": random(to, n, longest, to.config.num_mel_bins)}
+        elif to.config.model_type in _CHANNELS:
+            found = {"input_values": random(to, n, to.find("audio_channels", default=1), longest)}
+        else:
+            found = {"input_values": random(to, n, longest)}
+    else:
+        mels = _mels(to)
+        if to.config.model_type in ("clap", "clap_audio_model"):
+            found = {"input_features": random(to, n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
+        else:
+            shape = (mels, longest) if to.tower("audio").model_type in _MELS_FIRST else (longest, mels)
+            found = {"input_features": random(to, n, *shape)}
+    for name in ("input_features_mask", "feature_attention_mask", "padding_mask"):
+        if name in to.names and (name != "padding_mask" or "input_ids" in to.names):
+            found[name] = whole([[1] * one + [0] * (longest - one) for one in lengths])
+    if len({*lengths}) > 1 and len(found) == 1:
+        raise ValueError("audio of several lengths in one call")
+    return found
+
+
+def _mels(to: Receiver) -> int:
+    """Return the features of a frame."""
+    tower = to.tower("audio")
+    if tower.model_type in _FIXED_MELS:
+        return _FIXED_MELS[tower.model_type]
+    stacked = getattr(tower, "num_stacked_frames", 1)
+    return int(to.find(*_MELS, among=tower, default=80)) * stacked
+
+
+def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
+    """Return patches of images of any size, one after the other, as Qwen2-VL's processor cuts them."""
+    deep, side = to.frames_of_patch, to.patch
+    if any(h % side or w % side or (f > 1 and f % deep) for f, h, w in sizes):
+        raise ValueError(f"sizes are not multiples of patches of {deep} frames and {side} by {side}")
+    grids = [(-(-f // deep), h // side, w // side) for f, h, w in sizes]
+    square = to.config.model_type in _SQUARE_PATCHES
+    shape = (to.channels, side, side) if square else (to.channels * deep * side**2,)
+    name = "hidden_states" if "hidden_states" in to.names else "pixel_values"
+    found = {name: random(to, sum(prod(one) for one in grids), *shape)}
+    found[grid] = whole([one[1:] for one in grids] if grid == "image_grid_hw" else grids)
+    merges = "video_merge_sizes" if grid == "video_grid_thw" else "image_merge_sizes"
+    return found | {one: whole([to.merge] * len(grids)) for one in {merges, "merge_sizes"} & to.names}
+
+
+def _each(to: Receiver) -> int:
+    """Return how many images each sequence has."""
+    each, more = divmod(len(to.call.images), to.call.batch)
+    if more:
+        raise ValueError("sequences with unequal numbers of images")
+    return each
+
+
+def _padded_patches(to: Receiver) -> Inputs:
+    """Return patches of each image, padded to the most, as Siglip2's processor cuts them."""
+    if any(size % to.patch for one in to.call.images for size in one):
+        raise ValueError(f"sizes are not multiples of patches of {to.patch} by {to.patch}")
+    shapes = [(height // to.patch, width // to.patch) for height, width in to.call.images]
+    counts = [prod(shape) for shape in shapes]
+    most = max(counts)
+    return {
+        "pixel_values": random(to, len(shapes), most, to.channels * to.patch**2),
+        "pixel_attention_mask": whole([[1] * count + [0] * (most - count) for count in counts]),
+        "spatial_shapes": whole(shapes),
+    }
+
+
+def _tiles(to: Receiver) -> Inputs:
+    """Return tiles of the tower's size, as many as the class's own function counts for an image's size."""
+    from transformers.models.llava_next.modeling_llava_next import image_size_to_num_patches
+
+    side, pins = to.side, to.find("image_grid_pinpoints")
+    assert side is not None
+    tiles = max(image_size_to_num_patches(size, pins, side[0]) for size in to.call.images)
+    shape = (len(to.call.images), tiles, to.channels, *side)
+    return {"pixel_values": random(to, *shape), "image_sizes": whole(to.call.images)}
+
+
+def _tiled(to: Receiver) -> Inputs:
+    """Return Mllama's images: all of the tiles that an image may have."""
+    batch, n, tiles = to.call.batch, _each(to), to.find("max_num_tiles", default=4)
+    return {
+        "pixel_values": random(to, batch, n, tiles, to.channels, *to.call.images[0]),
+        "aspect_ratio_ids": ones(batch, n),
+        "aspect_ratio_mask": ones(batch, n, tiles),
+        "cross_attention_mask": ones(batch, to.call.tokens, n, tiles),
+    }
+
+
+def random(to: Receiver, *shape: int) -> Any:
+    """Return random numbers of the model's dtype: images of zeros are padding to some classes."""
+    import torch
+
+    dtypes = (parameter.dtype for parameter in to.model.parameters() if parameter.is_floating_point())
+    return torch.rand(*shape, dtype=next(dtypes, torch.float32))
+
+
+def ones(*shape: int) -> Any:
+    """Return ones, as of a mask that masks nothing."""
+    import torch
+
+    return torch.ones(*shape, dtype=torch.long)
+
+
+def whole(values: Any) -> Any:
+    """Return a tensor of integers."""
+    import torch
+
+    return torch.tensor(values, dtype=torch.long)
+
+
+MAKERS: dict[str, Callable[[Receiver], Inputs]] = {"image": images, "video": videos, "audio": audios}

@@ -1,0 +1,123 @@
+"""Costs of modules that run on the images, videos and audios of a call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward
+from archspec.costs.items import takes
+from archspec.costs.records import Call
+from archspec.errors import ArchspecError
+from archspec.specs.library import shipped_library
+from archspec.symbolic.closed_form import ClosedForm
+
+_TWO = {"num_hidden_layers": 2}
+_TEXT = {"model_type": "llama", "vocab_size": 99, "hidden_size": 8, "intermediate_size": 9, **_TWO}
+_TEXT |= {"num_attention_heads": 2, "num_key_value_heads": 1}
+_TOWER = {"model_type": "clip_vision_model", "hidden_size": 8, "intermediate_size": 9, **_TWO}
+_TOWER |= {"num_attention_heads": 2, "image_size": 56, "patch_size": 14}
+_LLAVA = {"vision_config": _TOWER, "text_config": _TEXT}
+
+
+def forward(model_type: str, architecture: str, raw: dict[str, Any] | None = None, **given: Any) -> Forward:
+    """Return the costs of a class, whether or not they are validated."""
+    scope = Scope(shipped_library().load(model_type), {"model_type": model_type, **(raw or {})})
+    return Forward(scope, architecture, **given)
+
+
+def llava(**given: Any) -> Forward:
+    return forward("llava", "LlavaForConditionalGeneration", _LLAVA, **given)
+
+
+def test_a_vision_transformer_has_a_known_cost() -> None:
+    assert forward("vit", "ViTModel", _TWO, batch=2).flops == 12_096_417_792
+
+
+def test_images_of_unlike_sizes_are_added_up() -> None:
+    sizes = ((224, 224), (320, 160), (320, 160))
+    parts = [forward("vit", "ViTModel", _TWO, images=(size,)).flops for size in sizes]
+    assert forward("vit", "ViTModel", _TWO, images=sizes).flops == sum(parts)
+
+
+def test_the_batch_of_a_vision_model_is_its_images() -> None:
+    one = forward("vit", "ViTModel", _TWO, images=((96, 96),))
+    four = forward("vit", "ViTModel", _TWO, images=((96, 96),), batch=4)
+    assert four.flops == 4 * one.flops == forward("vit", "ViTModel", _TWO, images=((96, 96),) * 4).flops
+    with pytest.raises(ArchspecError, match="batch=3 does not fit 2 images"):
+        forward("vit", "ViTModel", _TWO, images=((96, 96), (64, 96)), batch=3)
+
+
+def test_text_tokens_exclude_those_of_images() -> None:
+    call = llava(text_tokens=5, images=((56, 56),) * 3, batch=2)
+    assert call.tokens_by_item == {"images": [16, 16, 16]} and call.item_tokens == 48
+    assert call.call.tokens == 5 + 2 * 16  # the first sequence has two of the three images
+    with pytest.raises(ArchspecError, match="alone are 32 tokens"):
+        llava(tokens=31, images=((56, 56),) * 3, batch=2)
+
+
+def test_an_idle_tower_costs_nothing() -> None:
+    text = forward("llama", "LlamaForCausalLM", _TEXT, tokens=7)
+    assert llava(tokens=7).flops == text.flops
+    after = llava(tokens=1, past=20, images=((56, 56),))
+    assert after.flops == forward("llama", "LlamaForCausalLM", _TEXT, tokens=1, past=20).flops
+    assert after.cache_elements() == 2 * 2 * 21 * 4
+
+
+def test_a_decoder_attends_to_the_whole_audio() -> None:
+    small = {"encoder_layers": 1, "decoder_layers": 1}
+    call = forward("whisper", "WhisperModel", small, tokens=3, batch=2)
+    cross = [kept for kept in call.cache if kept.kind == "cross"]
+    assert [kept.shape for kept in cross] == [(2, 6, 1500, 64)] * 2
+    with pytest.raises(ArchspecError, match="the length of the encoder follows from the audios"):
+        forward("whisper", "WhisperModel", small, tokens=3, encoder_tokens=9)
+
+
+def test_what_a_class_takes() -> None:
+    def found(model_type: str, name: str) -> Any:
+        return takes(Scope(shipped_library().load(model_type), {"model_type": model_type}), name)
+
+    assert found("vit", "ViTModel") == {"images": (224, 224)}
+    assert found("resnet", "ResNetModel") == {"images": None}
+    assert found("llava", "LlavaModel") == {"images": (336, 336)}
+    assert found("whisper", "WhisperModel") == {"audios": (3000,)}
+    assert found("llama", "LlamaModel") == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"images": ((60, 56),)}, "takes images of 56×56, not 60×56"),
+        ({"images": ((56,),)}, "is not a size"),
+        ({"images": ((0, 56),)}, "is not a size"),
+        ({"videos": ((2, 56, 56),)}, "does not take videos"),
+        ({"audios": (9,)}, "does not take audios"),
+    ],
+)
+def test_other_items_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArchspecError, match=message):
+        llava(tokens=99, **given)
+
+
+def test_a_missing_size_is_asked_for() -> None:
+    with pytest.raises(ArchspecError, match="the size of the images is missing"):
+        forward("resnet", "ResNetModel")
+
+
+def test_a_formula_holds_at_other_sizes() -> None:
+    scope = Scope(shipped_library().load("resnet"), {"model_type": "resnet"})
+    form = ClosedForm.derive(scope, "ResNetModel", "flops", Call(1, 1, images=((64, 96),)))
+    for size in ((33, 47), (64, 97), (101, 32)):
+        there = {**form.symbols, "height": size[0], "width": size[1], "batch": 3}
+        exact = forward("resnet", "ResNetModel", images=(size,), batch=3).flops
+        assert form.value_at(there) == exact
+    assert "ceiling" in str(form.expr) and "floor(floor" not in str(form.expr)
+
+
+def test_the_tokens_of_an_image_have_a_formula() -> None:
+    scope = Scope(shipped_library().load("llava"), {"model_type": "llava", **_LLAVA})
+    form = ClosedForm.derive(scope, "LlavaModel", "item_tokens", Call(1, 99, images=((56, 56),) * 2))
+    assert {symbol.name for symbol in form.expr.free_symbols} >= {"images", "height", "width"}
+    assert form.evaluate() == 32
