@@ -198,9 +198,8 @@ class Costed(Deferring):
         modalities = [one for one in MODALITIES if name in inputs.get(one, ())]
         if not modalities:
             return self._child_here(name, inner)
-        return merge(
-            [self.run_section(frame, one, lambda: self._child_here(name, inner)) for one in modalities]
-        )
+        given = [one for one in modalities if self.section(frame, one)] or modalities[:1]
+        return merge([self.run_section(frame, one, lambda: self._child_here(name, inner)) for one in given])
 
     def _child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""

@@ -115,15 +115,20 @@ class OnItems(Builder):
         assert merged is not None  # an architecture is a module
         return merged
 
+    def section(self, frame: Frame, modality: str) -> list[Group]:
+        """Return the groups of items that attributes of a module run on."""
+        assert frame.module is not None
+        if modality not in frame.sections:
+            frame.sections[modality] = self.groups(modality, modality not in frame.module.placeholders)
+        found: list[Group] = frame.sections[modality]
+        return found
+
     def run_section(self, frame: Frame, modality: str, run: Run) -> Node | None:
         """Build one of the attributes that run on items; a group keeps what it passes on to the next one."""
         outer, local = self.axes, dict(frame.local)
-        assert outer is not None and frame.module is not None
-        if modality not in frame.sections:
-            required = modality not in frame.module.placeholders
-            frame.sections[modality] = self.groups(modality, required)
+        assert outer is not None
         built, axes = [], frame.axes
-        self.open_groups = frame.sections[modality]
+        self.open_groups = self.section(frame, modality)
         for group in self.open_groups:
             self.axes, frame.axes, frame.local = group.now, group.start, dict(local)
             built.append(run())
@@ -136,7 +141,7 @@ class OnItems(Builder):
             built.append(run())
         self.axes, frame.axes, frame.local = outer, axes, local
         merged = merge(built)
-        in_past = bool(frame.sections[modality]) and decidable(outer["past"]) > 0
+        in_past = bool(self.open_groups) and decidable(outer["past"]) > 0
         return idle(merged) if in_past and merged is not None else merged
 
     def groups(self, modality: str, required: bool) -> list[Group]:
