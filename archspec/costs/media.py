@@ -172,6 +172,9 @@ class OnItems(Builder):
         size = _flat(self.evaluate(module.sizes, frame.local))
         size = [*size, *size[-1:] * (len(names) - len(size))]
         given = [frame.axes[name] for name in names]
+        if module.other_sizes == "multiples":
+            self._check_multiples(modality, given[-2:], size[-2:])
+            return
         if UNKNOWN in given:
             self.taken[modality] = tuple(size)
             if not self.takes_others(module):
@@ -185,6 +188,13 @@ class OnItems(Builder):
             takes = f"at most {takes}" if module.other_sizes == "less" else takes
             help_ = f"pass {modality} of {takes}, or leave out {option(modality)}"
             raise ArchspecError(f"{module.name} takes {modality} of {takes}, not {what}", help=help_)
+
+    def _check_multiples(self, modality: str, given: list[Any], units: list[Any]) -> None:
+        if UNKNOWN in given:
+            raise unknown_size(modality)
+        if any(size % unit != 0 for size, unit in zip(given, units, strict=True)):
+            message = f"height and width of {modality} must be multiples of {size_text(units)}"
+            raise ArchspecError(f"{message}, not {size_text(given)}", help="pass other sizes, or whole files")
 
     def takes_others(self, module: Module) -> bool:
         """Return True if a module takes items of other sizes than its `sizes:`."""
