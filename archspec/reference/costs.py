@@ -185,3 +185,47 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
         return {"input_ids": ids(length), **boxes, **({"use_cache": True} if asks else {})}
     first = None if given and "encoder_outputs" in given else ids(call.encoder_tokens)
     return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}
+
+
+def symbolic_flops(model: Any, call: Call) -> Any:
+    """Return FLOPs as torch counts them: a SymPy expression in `batch`, `tokens` and `encoder_tokens`.
+
+    All lengths must differ. The expression is valid if torch takes the same branches as at these
+    lengths. Errors: :class:`archspec.reference.Unavailable` for a model that does not run on symbols.
+    """
+    import sympy
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+    from torch.utils.flop_counter import FlopCounterMode
+
+    fake = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
+    names: dict[Any, Any] = {}
+    counter = FlopCounterMode(display=False)
+    with measuring_errors():
+        taken = {
+            name: _symbolic_input(fake, tensor, names, call) for name, tensor in inputs(model, call).items()
+        }
+        with on_meta(), fake, torch.no_grad(), counter:
+            model(**taken)
+    flops = counter.get_total_flops()
+    found = flops.node.expr if isinstance(flops, torch.SymInt) else sympy.Integer(flops)
+    return sympy.expand(found.xreplace(names))
+
+
+def _symbolic_input(fake: Any, tensor: Any, names: dict[Any, Any], call: Call) -> Any:
+    """Return an input whose first two sizes are symbols, and add these to `names`."""
+    import sympy
+    from torch._dynamo.source import ConstantSource
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
+
+    dynamic = [DimDynamic.DYNAMIC] * 2 + [DimDynamic.STATIC] * (tensor.ndim - 2)
+    found = fake.from_tensor(
+        tensor,
+        source=ConstantSource(f"input{len(names)}"),
+        symbolic_context=StatelessSymbolicContext(dynamic_sizes=dynamic),
+    )
+    for size, length in zip(found.shape[:2], tensor.shape[:2], strict=True):
+        name = next(name for name, value in call._asdict().items() if value == length)
+        names[size.node.expr] = sympy.Symbol(name)
+    return found

@@ -77,7 +77,8 @@ MODALITIES = {  # what a class takes besides text, with the axes of one item
     "audios": ("length",),
 }
 GRID = ("frames", "height", "width", "length")  # the axes of the positions inside an item
-OTHER_SIZES = ("any", "less", "interpolated")  # taken by a module; interpolated if it is the whole model
+# other sizes that a module takes: interpolated ones if it is the whole model, multiples of a height and width
+OTHER_SIZES = ("any", "less", "interpolated", "multiples")
 MAPS = "maps"  # the sizes of the feature maps that a backbone returns
 AFTER = ("batch", "tokens", *GRID, MAPS)  # what `after:` may set
 MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # of all items, per sequence

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 
 from archspec.costs.records import Call
-
-pytest.importorskip("transformers")
-
 from archspec.reference.costs import Measured, instance, measure
 from archspec.reference.media import running
 from archspec.reference.verdicts import Unavailable

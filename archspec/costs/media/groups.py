@@ -14,7 +14,7 @@ from operator import le, ne
 from archspec.configs.scope import Scope
 from archspec.costs.media.flowing import Flowing
 from archspec.costs.media.merging import idle, merge
-from archspec.costs.media.sizes import UNKNOWN, Maps, size_text
+from archspec.costs.media.sizes import UNKNOWN, Maps, size_text, unknown_size
 from archspec.costs.records import Axes
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Locals
@@ -79,9 +79,8 @@ class OnItems(Flowing):
         modalities = [one for one in MODALITIES if name in inputs.get(one, ())]
         if not modalities:
             return self.child_here(name, inner)
-        return merge(
-            [self.run_section(frame, one, lambda: self.child_here(name, inner)) for one in modalities]
-        )
+        given = [one for one in modalities if self.section(frame, one)] or modalities[:1]
+        return merge([self.run_section(frame, one, lambda: self.child_here(name, inner)) for one in given])
 
     def child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that are set; a hook for subclasses."""
@@ -106,15 +105,20 @@ class OnItems(Flowing):
         assert merged is not None  # an architecture is a module
         return merged
 
+    def section(self, frame: Frame, modality: str) -> list[Group]:
+        """Return the groups of items that attributes of a module run on."""
+        assert frame.module is not None
+        if modality not in frame.sections:
+            frame.sections[modality] = self.groups(modality, modality not in frame.module.placeholders)
+        found: list[Group] = frame.sections[modality]
+        return found
+
     def run_section(self, frame: Frame, modality: str, run: Run) -> Node | None:
         """Build one of the attributes that run on items; a group keeps what it passes on to the next one."""
         outer, local = self.axes, dict(frame.local)
-        assert outer is not None and frame.module is not None
-        if modality not in frame.sections:
-            required = modality not in frame.module.placeholders
-            frame.sections[modality] = self.groups(modality, required)
+        assert outer is not None
         built, axes = [], frame.axes
-        self.open_groups = frame.sections[modality]
+        self.open_groups = self.section(frame, modality)
         for group in self.open_groups:
             self.axes, frame.axes, frame.local = group.now, group.start, dict(local)
             built.append(run())
@@ -127,7 +131,7 @@ class OnItems(Flowing):
             built.append(run())
         self.axes, frame.axes, frame.local = outer, axes, local
         merged = merge(built)
-        in_past = bool(frame.sections[modality]) and decidable(outer["past"]) > 0
+        in_past = bool(self.open_groups) and decidable(outer["past"]) > 0
         return idle(merged) if in_past and merged is not None else merged
 
     def groups(self, modality: str, required: bool) -> list[Group]:
@@ -158,6 +162,9 @@ class OnItems(Flowing):
         size = _flat(self.evaluate(module.sizes, frame.local))
         size = [*size, *size[-1:] * (len(names) - len(size))]
         given = [frame.axes[name] for name in names]
+        if module.other_sizes == "multiples":
+            self._check_multiples(modality, given[-2:], size[-2:])
+            return
         if UNKNOWN in given:
             self.taken[modality] = tuple(size)
             if not self.takes_others(module):
@@ -171,6 +178,13 @@ class OnItems(Flowing):
             takes = f"at most {takes}" if module.other_sizes == "less" else takes
             help_ = f"pass {modality} of {takes}, or leave out {option(modality)}"
             raise ArchspecError(f"{module.name} takes {modality} of {takes}, not {what}", help=help_)
+
+    def _check_multiples(self, modality: str, given: list[Any], units: list[Any]) -> None:
+        if UNKNOWN in given:
+            raise unknown_size(modality)
+        if any(size % unit != 0 for size, unit in zip(given, units, strict=True)):
+            message = f"height and width of {modality} must be multiples of {size_text(units)}"
+            raise ArchspecError(f"{message}, not {size_text(given)}", help="pass other sizes, or whole files")
 
     def takes_others(self, module: Module) -> bool:
         """Return True if a module takes items of other sizes than its `sizes:`."""
@@ -219,6 +233,7 @@ class OnItems(Flowing):
                 built.placed = [*built.placed, (modality, (group.start["batch"], found[-1].tokens))]
             self.axes, frame.axes, frame.local = outer, axes, local
             self.placed[modality] = found
+
 
 def only_modality(scope: Scope, module: Module) -> str | None:
     """Return the modality that all of an architecture runs on; None for one that takes text, too."""

@@ -27,9 +27,9 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
     """Return how many tokens each image, video and audio becomes, by kind."""
     found = {}
     for kind, taken in given.items():
-        get = _features_of(to.model, kind)
+        get = _features_of(to.model, kind, taken)
         if taken and get is not None and _token(to, kind) is not None:
-            found[kind] = _rows(get, taken)
+            found[kind] = _rows(get, taken, getattr(to.call, f"{kind}s"))
     return found
 
 
@@ -38,22 +38,30 @@ def _token(to: Receiver, kind: str) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def _features_of(model: Any, kind: str) -> Any:
-    """Return the method of a model, or of the model inside, that encodes media."""
-    methods = (getattr(module, f"get_{kind}_features", None) for module in model.modules())
-    return next((method for method in methods if method is not None), None)
+def _features_of(model: Any, kind: str, given: Inputs) -> Any:
+    """Return the method, of a model or one inside, that encodes media and names their inputs."""
+    methods = [getattr(module, f"get_{kind}_features", None) for module in model.modules()]
+    return max(
+        (one for one in methods if one is not None), key=lambda one: len(_taken(one, given)), default=None
+    )
 
 
-def _rows(get: Any, given: Inputs) -> list[int]:
+def _taken(get: Any, given: Inputs) -> Inputs:
+    names = inspect.signature(inspect.unwrap(get)).parameters
+    return {name: value for name, value in given.items() if name in names}
+
+
+def _rows(get: Any, given: Inputs, items: tuple[Any, ...]) -> list[int]:
+    """Return how many features each item becomes."""
     import torch
 
-    names = inspect.signature(inspect.unwrap(get)).parameters
-    passes_on = all(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in names.values())
-    output = get(**{name: value for name, value in given.items() if passes_on or name in names})
+    output = get(**_taken(get, given))
     pooled = getattr(output, "pooler_output", None)
     pooled = output if pooled is None else pooled
-    if isinstance(pooled, torch.Tensor) and pooled.ndim == 2:
-        return [pooled.shape[0]]
+    if isinstance(pooled, torch.Tensor) and pooled.ndim == 2:  # all of them, one after the other
+        if len({*items}) > 1:
+            raise ValueError("how many features each of the unlike items becomes is not known")
+        return [pooled.shape[0] // len(items)] * len(items)
     return [one.reshape(-1, one.shape[-1]).shape[0] for one in pooled]
 
 
@@ -95,7 +103,7 @@ def prompt(to: Receiver, counts: dict[str, list[int]], tokens: int) -> Inputs:
 
 
 def _word(to: Receiver) -> int:
-    """Return a token id without a meaning of its own."""
+    """Return the id of an ordinary token."""
     fields = [item for config in configs_in(to.config) for item in vars(config).items()]
     special = {value for name, value in fields if name.endswith(("_id", "_index")) and isinstance(value, int)}
     return next(word for word in range(_FIRST_WORD, _MOST_WORDS) if word not in special)

@@ -97,7 +97,7 @@ class Receiver:
             found = (found.get("height"), found.get("width"))
         if isinstance(found, int):
             found = found, found
-        return tuple(found) if isinstance(found, list | tuple) and len(found) == 2 else None  # type: ignore[return-value]
+        return (found[0], found[1]) if isinstance(found, list | tuple) and len(found) == 2 else None
 
     @property
     def frames(self) -> int | None:
@@ -162,7 +162,7 @@ class Receiver:
 
     @property
     def decodes(self) -> bool:
-        """Return True if `tokens` are a decoder's, with arguments of their own."""
+        """Return True if `tokens` are a decoder's, which has other arguments than its encoder."""
         own = bool(self.names & {"decoder_input_ids", "decoder_input_values"})
         text = getattr(self.config, "text_config", None)
         whole = getattr(self.config, "is_encoder_decoder", False)

@@ -46,7 +46,8 @@ def media_output(model: Any, call: Call, watch: Watch) -> tuple[Any, Any]:
         with watch() as watched:
             return model(**taken, **given), watched
 
-    return _in_some_way(model, run)
+    output, watched = _in_some_way(model, run)
+    return output, watched
 
 
 def least_tokens(model: Any, call: Call) -> int:

@@ -61,7 +61,7 @@ def images(to: Receiver) -> Inputs:
     shape = (max(height for height, _ in sizes), max(width for _, width in sizes))
     batch, n = to.call.batch, len(sizes)
     grouped = "pixel_attention_mask" in to.names or to.config.model_type in _GROUPED
-    lead = (batch, n // batch) if grouped else (n,)
+    lead = (batch, _each(to)) if grouped else (n,)
     if to.config.model_type in _PAIRS:
         lead = n // 2, 2
     found = {"pixel_values": random(to, *lead, to.channels, *shape)}
@@ -133,21 +133,31 @@ def _mels(to: Receiver) -> int:
 
 def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
     """Return patches of images of any size, one after the other, as Qwen2-VL's processor cuts them."""
-    deep = to.frames_of_patch
-    frames = [max(1, one // deep) for one, _, _ in sizes]
-    grids = [(t, h // to.patch, w // to.patch) for t, (_, h, w) in zip(frames, sizes, strict=True)]
-    n = sum(prod(one) for one in grids)
+    deep, side = to.frames_of_patch, to.patch
+    if any(h % side or w % side or (f > 1 and f % deep) for f, h, w in sizes):
+        raise ValueError(f"sizes are not multiples of patches of {deep} frames and {side} by {side}")
+    grids = [(-(-f // deep), h // side, w // side) for f, h, w in sizes]
     square = to.config.model_type in _SQUARE_PATCHES
-    shape = (to.channels, to.patch, to.patch) if square else (to.channels * deep * to.patch**2,)
+    shape = (to.channels, side, side) if square else (to.channels * deep * side**2,)
     name = "hidden_states" if "hidden_states" in to.names else "pixel_values"
-    return {
-        name: random(to, n, *shape),
-        grid: whole(grids if grid != "image_grid_hw" else [g[1:] for g in grids]),
-    }
+    found = {name: random(to, sum(prod(one) for one in grids), *shape)}
+    found[grid] = whole([one[1:] for one in grids] if grid == "image_grid_hw" else grids)
+    merges = "video_merge_sizes" if grid == "video_grid_thw" else "image_merge_sizes"
+    return found | {one: whole([to.merge] * len(grids)) for one in {merges, "merge_sizes"} & to.names}
+
+
+def _each(to: Receiver) -> int:
+    """Return how many images each sequence has."""
+    each, more = divmod(len(to.call.images), to.call.batch)
+    if more:
+        raise ValueError("sequences with unequal numbers of images")
+    return each
 
 
 def _padded_patches(to: Receiver) -> Inputs:
     """Return patches of each image, padded to the most, as Siglip2's processor cuts them."""
+    if any(size % to.patch for one in to.call.images for size in one):
+        raise ValueError(f"sizes are not multiples of patches of {to.patch} by {to.patch}")
     shapes = [(height // to.patch, width // to.patch) for height, width in to.call.images]
     counts = [prod(shape) for shape in shapes]
     most = max(counts)
@@ -171,7 +181,7 @@ def _tiles(to: Receiver) -> Inputs:
 
 def _tiled(to: Receiver) -> Inputs:
     """Return Mllama's images: all of the tiles that an image may have."""
-    batch, n, tiles = to.call.batch, len(to.call.images) // to.call.batch, to.find("max_num_tiles", default=4)
+    batch, n, tiles = to.call.batch, _each(to), to.find("max_num_tiles", default=4)
     return {
         "pixel_values": random(to, batch, n, tiles, to.channels, *to.call.images[0]),
         "aspect_ratio_ids": ones(batch, n),

@@ -12,7 +12,7 @@ from archspec.costs.lengths import usual_lengths
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError, ConfigError, FormulaError
 from archspec.reference.contents import has_encoder_and_decoder
-from archspec.reference.symbolic import symbolic_flops
+from archspec.reference.costs import symbolic_flops
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.symbolic.closed_form import ClosedForm, exact_count
 from archspec.verifying.costs.cases import Case, calls, with_encoder

@@ -18,7 +18,7 @@ from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 
-TEXT = 7  # tokens beside those of media
+TEXT = 7  # tokens besides those of media
 _ENCODED = 9  # tokens of an encoder of text, or of a Q-Former
 _SIDE, _FRAMES, _SAMPLES, _MEL_FRAMES = (224, 224), 4, 16000, 160
 _LAYERS = 2

@@ -10,6 +10,7 @@ import pytest
 import archspec
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
+from archspec.reference.costs import inputs, instance
 from archspec.specs.index import Entry, whole_digests
 from archspec.specs.library import Library
 from archspec.verifying.costs import record
@@ -100,3 +101,17 @@ def test_a_line_lists_the_exact_classes_by_quantity() -> None:
     assert found == record.Line(
         "a", ("A", "B"), gaps, training=("A",), masked=("B",), static=("A", "B"), working_set=()
     )
+
+
+@pytest.mark.reference
+def test_classes_that_take_token_ids_are_in_scope() -> None:
+    scope = record.in_scope()
+    assert {"T5EncoderModel", "T5ForConditionalGeneration"} <= {*scope["t5"]}
+    assert "CLIPTextModelWithProjection" in scope["clip_text_model"]
+    assert "vit" not in scope
+
+
+@pytest.mark.reference
+def test_sequences_of_multiple_choice_are_the_choices_of_one_question() -> None:
+    model = instance("BertForMultipleChoice", {"num_hidden_layers": 1}, "bert")
+    assert inputs(model, Call(3, 5))["input_ids"].shape == (1, 3, 5)
