@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from archspec.configs.scope import Scope
-from archspec.costs.later import Deferring
-from archspec.costs.media import OF_ALL, merge
-from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction
+from archspec.costs.media.groups import OF_ALL
+from archspec.costs.media.later import Deferring
+from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction, layer_saves, weight_costs
 from archspec.costs.records import (
     ALLOCATIONS,
     EXACT,
@@ -18,8 +18,6 @@ from archspec.costs.records import (
     axes_of,
     inner_axes,
     is_training,
-    layer_saves,
-    weight_costs,
 )
 from archspec.language.domain import Exact
 from archspec.language.expression import Expression, Locals
@@ -63,11 +61,6 @@ class Costed(Deferring):
         frame.module, frame.axes, frame.layer_idx = module, self.axes, self.layer_idx
         frame.runs, frame.saves = module.runs, module.saves if is_training(self.axes) else {}
         return frame
-
-    def _build_once(self, module: Module, frame: Frame, node: ast.AST) -> Node:
-        if module.sizes is not None and self.on_items:
-            self.fit_size(module, frame)
-        return super()._build_once(module, frame, node)
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
         key = super().memo_key(module, scope, arguments)
@@ -184,24 +177,7 @@ class Costed(Deferring):
             built.saves = layer_saves(name, built.tensors, self.axes)
         return built
 
-    def child(self, name: str, inner: Body) -> Node | None:
-        """Build an attribute on the items or on the text, as its module's `inputs:` say."""
-        frame = self.frames[-1]
-        if frame.axes is None or frame.module is None:
-            return self._child_here(name, inner)
-        if self.on_items and name in frame.module.branches:
-            axes, self.axes = self.axes, frame.axes
-            built = self._child_here(name, inner)
-            self.axes = axes
-            return built
-        inputs = {} if self.on_items or not isinstance(frame.module.inputs, dict) else frame.module.inputs
-        modalities = [one for one in MODALITIES if name in inputs.get(one, ())]
-        if not modalities:
-            return self._child_here(name, inner)
-        given = [one for one in modalities if self.section(frame, one)] or modalities[:1]
-        return merge([self.run_section(frame, one, lambda: self._child_here(name, inner)) for one in given])
-
-    def _child_here(self, name: str, inner: Body) -> Node | None:
+    def child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""
         frame = self.frames[-1]
         runs = frame.runs.get(name) if self.axes is not None else None

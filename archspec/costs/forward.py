@@ -11,7 +11,7 @@ from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
-from archspec.costs.items import check_items, check_placed, placed_tokens, tokens_of_items, with_items
+from archspec.costs.media.items import check_items, check_placed, placed_tokens, tokens_of_items, with_items
 from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import element_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 from archspec.configs.scope import Scope
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_supported
-from archspec.costs.items import fit_defaults, modality_of
+from archspec.costs.media.items import fit_defaults, modality_of
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, option
 from archspec.processors.requested import requested

@@ -1,24 +1,74 @@
-"""The products of `ops:`: an entry of formulas/contractions.yaml at the axes of a module."""
+"""The products of layers, and those of `ops:`: entries of formulas/contractions.yaml at a module's axes."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from math import prod
 
 from archspec.configs.scope import Scope
-from archspec.costs.records import Axes, Cost, Kept, is_training
+from archspec.costs.records import OUTPUT_SIZES, PRODUCTS, Axes, Cost, Kept, Saved, is_training
 from archspec.errors import ConfigError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
 from archspec.language.values import value_of
 from archspec.specs.records import Contraction
+from archspec.specs.torch_layers import Leaf
 from archspec.tree.inside import Frame
 from archspec.typing_light import Any
 
 Costed = Any  # :class:`archspec.costs.builder.Costed`, which imports this module
+_TRANSPOSED = ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
+_RECURRENT = ("LSTM", "GRU")
+_STATISTIC = 4  # bytes: norms compute in float32
+_SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
 _CACHE_LENGTHS = {  # the key that transformers' cache reads for a layer, by its type
     **dict.fromkeys(("sliding_attention", "hybrid_sliding", "reference_sliding_attention"), "sliding_window"),
     "chunked_attention": "attention_chunk_size",
 }
+
+
+def weight_costs(layer: str, tensors: list[Leaf], axes: Axes, on_grid: Axes | None = None) -> list[Cost]:
+    """Return the products of a layer: 2 FLOPs for each element of its weight and each token."""
+    if layer == "MultiheadAttention":
+        return _attention_costs(tensors, axes)
+    weights = tensors[:1] if layer in PRODUCTS or (on_grid and layer in _TRANSPOSED) else []
+    if layer in _RECURRENT:
+        weights = [one for one in tensors if one.name.startswith("weight")]
+    if not weights:
+        return []
+    elements = sum(prod(one.shape) for one in weights)
+    once = 2 * axes["batch"] * axes["tokens"] * elements
+    flops = once * axes["times"]
+    return [Cost(layer, flops, flops, once * axes["trained"] * axes["backward"])]
+
+
+def _attention_costs(tensors: list[Leaf], axes: Axes) -> list[Cost]:
+    """Return the projections and products of torch's attention of `tokens` queries to `context` keys."""
+    batch, queries, keys = axes["batch"], axes["tokens"], axes["context"]
+    weights = [one for one in tensors if one.name.endswith("weight")]
+    width = weights[-1].shape[0]  # of the output projection
+    projected = sum(prod(one.shape) for one in weights[:-1]) - width * width
+    once = 2 * batch * (2 * queries * width * width + keys * projected + 2 * queries * keys * width)
+    flops = once * axes["times"]
+    return [Cost("MultiheadAttention", flops, flops, once * axes["trained"] * axes["backward"])]
+
+
+def layer_saves(layer: str, tensors: list[Leaf], axes: Axes) -> list[Saved]:
+    """Return the bytes that a layer saves for the backward pass.
+
+    A Linear saves its input, a norm its input and the statistics of each token. An embedding saves its
+    indices, which are inputs. RMSNorm is transformers' own, which computes in float32.
+    """
+    if layer in _SAVE_NOTHING:
+        return []
+    positions, element = axes["times"] * axes["batch"] * axes["tokens"], axes["element_bytes"]
+    if layer in OUTPUT_SIZES:
+        return [Saved(layer, element * positions * tensors[0].shape[1 - OUTPUT_SIZES[layer]])]
+    if layer == "LayerNorm" and tensors:
+        return [Saved(layer, positions * (element * tensors[0].shape[0] + 2 * _STATISTIC))]
+    if layer == "RMSNorm" and tensors:
+        return [Saved(layer, positions * ((_STATISTIC + element) * tensors[0].shape[0] + _STATISTIC))]
+    return [Saved(layer, None)]
 
 
 def evaluate_contraction(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Any:

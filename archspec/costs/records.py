@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
+from archspec.costs.media.sizes import Media, group_items, item_of
 from archspec.specs.records import GRID, MAPS, MODALITIES
-from archspec.specs.torch_layers import Leaf
 from archspec.tables.axes import AXES as CALL_AXES
 from archspec.tables.quantities import COSTS, Term
 from archspec.tree.node import Node, Routed
@@ -19,13 +19,9 @@ EXACT, STATIC, PAGES = ALLOCATIONS = ("exact", "static", "pages")  # of a KV cac
 ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of the dtypes in which activations were validated
 KERNELS = ("flash", "eager")  # of attention in training
 PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
-_TRANSPOSED = ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
-_RECURRENT = ("LSTM", "GRU")
 FLOWING = ("batch", "tokens", "context", *GRID, MAPS)  # axes that a module passes on to the next one
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
 _CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer saves
-_STATISTIC = 4  # bytes: norms compute in float32
-_SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
 
 
 class Call(NamedTuple):
@@ -69,8 +65,7 @@ class Call(NamedTuple):
     @property
     def media(self) -> Media:
         """The items of each modality, grouped by size in the order of their first one."""
-        groups = {name: Counter(getattr(self, name)).items() for name in MODALITIES}
-        return Media(*(tuple((count, sizes_of(item)) for item, count in found) for found in groups.values()))
+        return Media(*(group_items(getattr(self, name)) for name in MODALITIES))
 
     @property
     def default_new_encoder_tokens(self) -> int:
@@ -84,32 +79,11 @@ class Call(NamedTuple):
             if lengths.keys() & {name, *axes} and getattr(self, name):
                 size = [lengths.get(axis, self.lengths()[axis]) for axis in axes]
                 number = lengths.get(name, self.lengths()[name])
-                items[name] = (tuple(size) if len(size) > 1 else size[0],) * number
+                items[name] = (item_of(size),) * number
         found = self._replace(**{name: lengths[name] for name in CALL_AXES if name in lengths}, **items)
         if "new_encoder_tokens" in lengths or self.new_encoder_tokens != self.default_new_encoder_tokens:
             return found
         return found._replace(new_encoder_tokens=found.default_new_encoder_tokens)
-
-
-def sizes_of(item: Any) -> tuple[Any, ...]:
-    """Return the size of an item as a tuple; of an audio it is a number."""
-    return item if isinstance(item, tuple) else (item,)
-
-
-class Media(NamedTuple):
-    """For each modality, its groups of items of one size: their number and their size.
-
-    A size of None is the only one that the class takes.
-    """
-
-    images: tuple[Any, ...] = ()
-    videos: tuple[Any, ...] = ()
-    audios: tuple[Any, ...] = ()
-
-    @property
-    def cache_key(self) -> Any:
-        """What the cache of modules knows it by."""
-        return tuple(self)
 
 
 class Step(NamedTuple):
@@ -211,50 +185,6 @@ def inner_axes(axes: Axes, given: Axes) -> Axes:
     found["times"] = axes["times"] * times
     found["trained"] = axes["trained"] * given.get("trained", times)
     return found
-
-
-def weight_costs(layer: str, tensors: list[Leaf], axes: Axes, on_grid: Axes | None = None) -> list[Cost]:
-    """Return the products of a layer: 2 FLOPs for each element of its weight and each token."""
-    if layer == "MultiheadAttention":
-        return _attention_costs(tensors, axes)
-    weights = tensors[:1] if layer in PRODUCTS or (on_grid and layer in _TRANSPOSED) else []
-    if layer in _RECURRENT:
-        weights = [one for one in tensors if one.name.startswith("weight")]
-    if not weights:
-        return []
-    elements = sum(prod(one.shape) for one in weights)
-    once = 2 * axes["batch"] * axes["tokens"] * elements
-    flops = once * axes["times"]
-    return [Cost(layer, flops, flops, once * axes["trained"] * axes["backward"])]
-
-
-def _attention_costs(tensors: list[Leaf], axes: Axes) -> list[Cost]:
-    """Return the projections and products of torch's attention of `tokens` queries to `context` keys."""
-    batch, queries, keys = axes["batch"], axes["tokens"], axes["context"]
-    weights = [one for one in tensors if one.name.endswith("weight")]
-    width = weights[-1].shape[0]  # of the output projection
-    projected = sum(prod(one.shape) for one in weights[:-1]) - width * width
-    once = 2 * batch * (2 * queries * width * width + keys * projected + 2 * queries * keys * width)
-    flops = once * axes["times"]
-    return [Cost("MultiheadAttention", flops, flops, once * axes["trained"] * axes["backward"])]
-
-
-def layer_saves(layer: str, tensors: list[Leaf], axes: Axes) -> list[Saved]:
-    """Return the bytes that a layer saves for the backward pass.
-
-    A Linear saves its input, a norm its input and the statistics of each token. An embedding saves its
-    indices, which are inputs. RMSNorm is transformers' own, which computes in float32.
-    """
-    if layer in _SAVE_NOTHING:
-        return []
-    positions, element = axes["times"] * axes["batch"] * axes["tokens"], axes["element_bytes"]
-    if layer in OUTPUT_SIZES:
-        return [Saved(layer, element * positions * tensors[0].shape[1 - OUTPUT_SIZES[layer]])]
-    if layer == "LayerNorm" and tensors:
-        return [Saved(layer, positions * (element * tensors[0].shape[0] + 2 * _STATISTIC))]
-    if layer == "RMSNorm" and tensors:
-        return [Saved(layer, positions * ((_STATISTIC + element) * tensors[0].shape[0] + _STATISTIC))]
-    return [Saved(layer, None)]
 
 
 def own_terms(quantity: str, node: Node, checkpointing: bool = False) -> list[Term]:

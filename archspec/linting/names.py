@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from archspec.costs.media import OF_ALL
+from archspec.costs.media.groups import OF_ALL
 from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.language.expression import Expression, callee, text_of
 from archspec.language.operations import FUNCTIONS

@@ -149,9 +149,9 @@ def without_assumptions(expr: Any) -> Any:
 
 
 def with_ceilings(expr: Any, whole: Collection[str]) -> Any:
-    """Return an expression with roundings in their usual form: ⌈n/q⌉ for ⌊(n - 1)/q⌋ + 1, ⌊n/(p·q)⌋ for ⌊⌊n/p⌋/q⌋.
+    """Return an expression with roundings in their usual form.
 
-    ``whole`` are the names of integers.
+    It has ⌈n/q⌉ for ⌊(n - 1)/q⌋ + 1, and ⌊n/(p·q)⌋ for ⌊⌊n/p⌋/q⌋. ``whole`` are the names of integers.
 
     >>> n, q = sympy.symbols("n q")
     >>> with_ceilings(sympy.floor((n - 1) / q) + 1, {"n", "q"})
@@ -170,16 +170,18 @@ def _rounding(argument: Any, whole: Collection[str]) -> Any:
         return sympy.floor(argument)
     rest, constant = over.as_independent(*over.free_symbols, as_Add=True)[::-1]
     if over.could_extract_minus_sign() and constant == 0:
-        return -_merged(sympy.ceiling, -over, under)
-    last = constant % under if under.is_Integer else constant
-    if last == (under - 1 if under.is_Integer else -1):
-        return (
-            _merged(sympy.ceiling, rest, under) + (constant - last) / under - (0 if under.is_Integer else 1)
-        )
-    return _merged(sympy.floor, over, under)
+        return -_round_once(sympy.ceiling, -over, under)
+    if under.is_Integer:
+        last = constant % under
+        is_ceiling, offset = last == under - 1, (constant - last) / under
+    else:
+        is_ceiling, offset = constant == -1, -1
+    if is_ceiling:
+        return _round_once(sympy.ceiling, rest, under) + offset
+    return _round_once(sympy.floor, over, under)
 
 
-def _merged(rounding: Any, over: Any, under: Any) -> Any:
+def _round_once(rounding: Any, over: Any, under: Any) -> Any:
     """Return a quotient rounded; one that is rounded the same way twice is rounded once."""
     if isinstance(over, rounding):
         inner, divisor = sympy.fraction(sympy.together(over.args[0]))

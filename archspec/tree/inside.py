@@ -72,10 +72,10 @@ class Inside(Evaluator):
 
     def visit_Call(self, node: ast.Call, local: Locals) -> Any:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "at":
-            return self.at(node.func.value, node.args, local)
+            return self.build_at(node.func.value, node.args, local)
         return super().visit_Call(node, local)
 
-    def at(self, module: ast.expr, size: list[ast.expr], local: Locals) -> Any:
+    def build_at(self, module: ast.expr, size: list[ast.expr], local: Locals) -> Any:
         """Build a module that runs on a grid of another size; only costs depend on it."""
         return self.visit(module, local)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from archspec.configs.scope import Scope
-from archspec.costs.items import takes
+from archspec.costs.media.items import takes
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
 from archspec.reference.classes import config_of, model_class

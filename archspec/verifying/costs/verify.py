@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.costs.media import UnknownSize
+from archspec.costs.media.sizes import UnknownSize
 from archspec.costs.records import Call
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from archspec.costs.grid import grid_after, positions_of
+from archspec.costs.media.grid import grid_after, positions_of
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.reference

@@ -1,7 +1,7 @@
 """Modules that run on the images, videos and audios of a call, each group of items of one size by itself.
 
-Inside such a module the axes are those of one group: `batch` is the number of its items, and layers pass on
-the size of their output. A convolution runs on the positions of its output, which are then the `tokens`.
+Inside such a module the axes are those of one group: `batch` is the number of its items, `tokens` are the
+positions of one item.
 """
 
 from __future__ import annotations
@@ -12,39 +12,21 @@ from math import prod
 from operator import le, ne
 
 from archspec.configs.scope import Scope
-from archspec.costs.grid import grid_after, positions_of
-from archspec.costs.records import FLOWING, Axes
+from archspec.costs.media.flowing import Flowing
+from archspec.costs.media.merging import idle, merge
+from archspec.costs.media.sizes import UNKNOWN, Maps, size_text, unknown_size
+from archspec.costs.records import Axes
 from archspec.errors import ArchspecError, option
-from archspec.language.expression import Expression, Locals
+from archspec.language.expression import Locals
 from archspec.language.values import value_of
-from archspec.specs.records import GRID, MAPS, MODALITIES, Module
+from archspec.specs.records import GRID, MAPS, MODALITIES, Body, Module
 from archspec.specs.torch_layers import decidable
-from archspec.tree.builder import Builder
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
-UNKNOWN = object()  # a size that the class decides, if it takes only one
-OF_ALL = (
-    "total",
-    "most",
-)  # functions of the language: the sum, the maximum of a number over all items of a call
+OF_ALL = ("total", "most")  # functions of the language: a number's sum or maximum over all items of a call
 Run = Callable[[], Node | None]
-
-
-class UnknownSize(ArchspecError):
-    """The class takes items of any size, and none is given."""
-
-    modality = ""
-
-
-class Maps(list[Any]):
-    """The sizes of the feature maps that a backbone returns, each a list of height and width."""
-
-    @property
-    def cache_key(self) -> Any:
-        """What the cache of modules knows it by."""
-        return tuple((type(one).__name__, getattr(one, "cache_key", one)) for size in self for one in size)
 
 
 class Group:
@@ -61,14 +43,13 @@ class Placed(NamedTuple):
     tokens: Any
 
 
-class OnItems(Builder):
+class OnItems(Flowing):
     """A builder whose modules may run on the items of a call.
 
     ``modalities`` are those that the class takes. ``taken`` has the sizes of items that the class decides,
     ``placed`` the tokens of each modality.
     """
 
-    axes: Axes | None = None
     textless = False  # the class takes items of one modality and nothing else
 
     def start(self) -> None:
@@ -79,22 +60,31 @@ class OnItems(Builder):
         self.placed: dict[str, list[Placed]] = {}
         self.open_groups: list[Group] = []  # that run now
 
-    def known(self, value: Any, axes: Axes) -> Any:
-        """Return the value of an axis. Errors: :class:`UnknownSize` if the items' size is not known."""
-        if value is UNKNOWN:
-            raise unknown_size(axes["modality"])
-        return value
+    def _build_once(self, module: Module, frame: Frame, node: ast.AST) -> Node:
+        if module.sizes is not None and self.on_items:
+            self.fit_size(module, frame)
+        return super()._build_once(module, frame, node)
 
-    def has_moved(self, before: Axes | None) -> bool:
-        """Return True if the size of what follows is not what it was before."""
-        axes, known_by = self.axes, self.domain.known_by
-        assert axes is not None and before is not None
-        return any(known_by(axes[name]) != known_by(before[name]) for name in FLOWING)
+    def child(self, name: str, inner: Body) -> Node | None:
+        """Build an attribute on the items or on the text, as its module's `inputs:` say."""
+        frame = self.frames[-1]
+        if frame.axes is None or frame.module is None:
+            return self.child_here(name, inner)
+        if self.on_items and name in frame.module.branches:
+            axes, self.axes = self.axes, frame.axes
+            built = self.child_here(name, inner)
+            self.axes = axes
+            return built
+        inputs = {} if self.on_items or not isinstance(frame.module.inputs, dict) else frame.module.inputs
+        modalities = [one for one in MODALITIES if name in inputs.get(one, ())]
+        if not modalities:
+            return self.child_here(name, inner)
+        given = [one for one in modalities if self.section(frame, one)] or modalities[:1]
+        return merge([self.run_section(frame, one, lambda: self.child_here(name, inner)) for one in given])
 
-    @property
-    def on_items(self) -> bool:
-        """True inside a module that runs on items."""
-        return self.axes is not None and self.axes["modality"] is not None
+    def child_here(self, name: str, inner: Body) -> Node | None:
+        """Build an attribute at the axes that are set; a hook for subclasses."""
+        return super().child(name, inner)
 
     def whole_modality(self, module: Module) -> str | None:
         """Return the modality that all of an architecture runs on; None for one that takes text."""
@@ -216,7 +206,7 @@ class OnItems(Builder):
         return sum(group.start["batch"] for group in groups[1:]) + groups[0].start["batch"] if groups else 0
 
     def of_all(self, name: str, node: ast.expr, local: Locals) -> Any:
-        """Return the sum or the maximum of an expression's values over all items that run together with these."""
+        """Return the sum or the maximum of an expression's values over all items that run together."""
         frame, found = self.frames[-1], []
         outer = frame.now
         for group in self.open_groups:
@@ -227,11 +217,6 @@ class OnItems(Builder):
         if name == "most" and len(found) > 1:
             return max(found)
         return sum(found[1:], start=found[0]) if found else 0
-
-    def pass_on(self, axes: Axes) -> None:
-        """Run what follows on the size of a module's output."""
-        assert self.axes is not None
-        self.axes = {**self.axes, **{name: axes[name] for name in FLOWING}}
 
     def leave(self, built: Node, module: Module, frame: Frame) -> None:
         """Set the axes after a module, and the tokens that its items take the place of."""
@@ -249,57 +234,6 @@ class OnItems(Builder):
             self.axes, frame.axes, frame.local = outer, axes, local
             self.placed[modality] = found
 
-    def evaluate_now(self, stated: Expression) -> Any:
-        """Evaluate an expression at the axes of what runs next; `where:` keeps the module's own axes."""
-        frame = self.frames[-1]
-        outer, frame.now = frame.now, self.axes
-        try:
-            return self.evaluate(stated, frame.local)
-        finally:
-            frame.now = outer
-
-    def grid_leaf(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Axes | None:
-        """Return the axes at which a layer runs on a grid, and pass on its output's; None for others."""
-        assert self.axes is not None
-        axes = self.axes
-        names = positions_of(name, axes)
-        if names is None:
-            return None
-        before = [axes[one] for one in names]
-        if UNKNOWN in before:
-            raise unknown_size(axes["modality"])
-        after = grid_after(name, before, arguments, keywords)
-        if any(value_of(one) < 1 for one in after):
-            modality = axes["modality"]
-            raise ArchspecError(
-                f"the {modality} are too small: {name} gives no output", help=f"pass larger {modality}"
-            )
-        self.flow(dict(zip(names, after, strict=True)))
-        transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
-        return {**self.axes, "tokens": prod(before)} if transposed else self.axes
-
-    def at(self, module: ast.expr, size: list[ast.expr], local: Locals) -> Any:
-        if not self.on_items:
-            return super().at(module, size, local)
-        outer = self.axes
-        values = [self.visit(one, dict(local)) for one in size]
-        names = [name for name in GRID if outer is not None and outer[name] is not None]
-        self.flow(dict(zip(names, values, strict=True)))
-        built = self.visit(module, local)
-        self.axes = outer
-        return built
-
-    def flow(self, given: Axes) -> None:
-        """Run what follows at other axes; the grid's positions are the tokens."""
-        assert self.axes is not None
-        self.axes = {**self.axes, **given}
-        if MAPS in given:
-            self.axes[MAPS] = Maps(given[MAPS])
-        grid = [self.axes[name] for name in GRID if self.axes[name] is not None]
-        if "tokens" not in given and given.keys() & {*GRID}:
-            self.axes["tokens"] = prod(grid)
-        self.axes["context"] = self.axes["tokens"]
-
 
 def only_modality(scope: Scope, module: Module) -> str | None:
     """Return the modality that all of an architecture runs on; None for one that takes text, too."""
@@ -308,46 +242,5 @@ def only_modality(scope: Scope, module: Module) -> str | None:
     return found if found in MODALITIES else None
 
 
-def unknown_size(modality: str) -> UnknownSize:
-    """Return the error for a class that takes items of any size, if none is given."""
-    example = {"images": "224x224", "videos": "16@224x224", "audios": "3000f"}[modality]
-    name = option(modality[:-1], example)
-    found = UnknownSize(f"the size of the {modality} is missing", help=f"pass {name}, for example")
-    found.modality = modality
-    return found
-
-
-def size_text(size: Any) -> str:
-    """Return a size as text: 224×224."""
-    return "×".join(str(value_of(one)) for one in size)
-
-
 def _flat(value: Any) -> list[Any]:
     return [one for item in value for one in _flat(item)] if isinstance(value, list) else [value]
-
-
-def merge(nodes: list[Node | None]) -> Node | None:
-    """Return one module with the costs of all its runs."""
-    first = nodes[0]
-    if len(nodes) == 1 or first is None:
-        return first
-    others = [node for node in nodes if node is not None]
-    merged = first.copy()
-    for name in ("costs", "saves"):
-        setattr(merged, name, [one for node in others for one in getattr(node, name)])
-    if merged.cache is not None:
-        merged.cache = [one for node in others for one in node.cache or ()]
-    merged.children = {}
-    for name in first.children:
-        child = merge([node.children[name] for node in others])
-        assert child is not None  # every child is a module
-        merged.children[name] = child
-    return merged
-
-
-def idle(node: Node) -> Node:
-    """Return a module without costs."""
-    other = node.copy()
-    other.costs, other.saves = [], []
-    other.children = {name: idle(child) for name, child in node.children.items()}
-    return other

@@ -8,7 +8,7 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
-from archspec.costs.items import takes
+from archspec.costs.media.items import takes
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
 from archspec.specs.library import shipped_library

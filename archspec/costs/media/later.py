@@ -1,10 +1,10 @@
-"""Modules that are passed as arguments, or named in `where:`, on items: each use is built at the size it runs on."""
+"""Modules that are arguments, or named in `where:`: on items, each use is built at its own size."""
 
 from __future__ import annotations
 
 import ast
 
-from archspec.costs.media import OnItems
+from archspec.costs.media.groups import OnItems
 from archspec.language.expression import Expression, Locals
 from archspec.specs.records import MAPS
 from archspec.specs.torch_layers import decidable
@@ -23,7 +23,7 @@ class Later(NamedTuple):
 
 
 class Deferring(OnItems):
-    """A builder that evaluates a module again at each place where it is used on items."""
+    """A builder that evaluates a module again at each use on items."""
 
     def argument(self, node: ast.expr, local: Locals) -> Any:
         """Return the value of a call's argument; a module is built where it is used."""

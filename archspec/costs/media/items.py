@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
-from archspec.costs.media import UNKNOWN, UnknownSize, only_modality, size_text
-from archspec.costs.records import Call, Media, axes_of, sizes_of
+from archspec.costs.media.groups import only_modality
+from archspec.costs.media.sizes import UNKNOWN, Media, UnknownSize, item_of, size_text, sizes_of
+from archspec.costs.records import Call, axes_of
 from archspec.errors import ArchspecError, option
 from archspec.processors.requested import Requested
 from archspec.specs.records import MODALITIES
@@ -82,9 +83,9 @@ def check_placed(built: CostBuilder, call: Call) -> None:
 
 
 def fit_defaults(given: Requested, scope: Scope, architecture: str) -> Requested:
-    """Return the only size that a class takes, where defaults of its processor give another one.
+    """Return items of the only size that a class takes if defaults of its processor give another one.
 
-    Without a file of its checkpoint, transformers resizes to a size that the class may not take.
+    Without the checkpoint's file, transformers resizes to a size that the class may not take.
     """
     for modality in given.assumed:
         built = _probe(scope, architecture, modality)
@@ -94,9 +95,8 @@ def fit_defaults(given: Requested, scope: Scope, architecture: str) -> Requested
         items = given.sizes[modality]
         if all(sizes_of(item) == only for item in items):
             continue
-        size = only if len(only) > 1 else only[0]
         text = f"{modality} are {size_text(only)}: the only size that {architecture} takes"
-        sizes = {**given.sizes, modality: (size,) * len(items)}
+        sizes = {**given.sizes, modality: (item_of(only),) * len(items)}
         given = given._replace(sizes=sizes, lines=(*given.lines, text))
     return given
 

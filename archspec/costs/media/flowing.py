@@ -1,0 +1,98 @@
+"""The axes of modules that run on items: each module runs on the size of the output of the one before."""
+
+from __future__ import annotations
+
+import ast
+from math import prod
+
+from archspec.costs.media.grid import grid_after, positions_of
+from archspec.costs.media.sizes import UNKNOWN, Maps, unknown_size
+from archspec.costs.records import FLOWING, Axes
+from archspec.errors import ArchspecError
+from archspec.language.expression import Expression, Locals
+from archspec.language.values import value_of
+from archspec.specs.records import GRID, MAPS
+from archspec.tree.builder import Builder
+from archspec.typing_light import Any
+
+
+class Flowing(Builder):
+    """A builder whose layers set the size that the next one runs on.
+
+    A convolution runs on the positions of its output, which are then the `tokens`.
+    """
+
+    axes: Axes | None = None
+
+    @property
+    def on_items(self) -> bool:
+        """True inside a module that runs on items."""
+        return self.axes is not None and self.axes["modality"] is not None
+
+    def known(self, value: Any, axes: Axes) -> Any:
+        """Return the value of an axis. Errors: :class:`UnknownSize` if the items' size is not known."""
+        if value is UNKNOWN:
+            raise unknown_size(axes["modality"])
+        return value
+
+    def has_moved(self, before: Axes | None) -> bool:
+        """Return True if the size of what follows is not what it was before."""
+        axes, known_by = self.axes, self.domain.known_by
+        assert axes is not None and before is not None
+        return any(known_by(axes[name]) != known_by(before[name]) for name in FLOWING)
+
+    def flow(self, given: Axes) -> None:
+        """Run what follows at other axes; the grid's positions are the tokens."""
+        assert self.axes is not None
+        self.axes = {**self.axes, **given}
+        if MAPS in given:
+            self.axes[MAPS] = Maps(given[MAPS])
+        grid = [self.axes[name] for name in GRID if self.axes[name] is not None]
+        if "tokens" not in given and given.keys() & {*GRID}:
+            self.axes["tokens"] = prod(grid)
+        self.axes["context"] = self.axes["tokens"]
+
+    def pass_on(self, axes: Axes) -> None:
+        """Run what follows on the size of a module's output."""
+        assert self.axes is not None
+        self.axes = {**self.axes, **{name: axes[name] for name in FLOWING}}
+
+    def evaluate_now(self, stated: Expression) -> Any:
+        """Evaluate an expression at the axes of what runs next; `where:` keeps the module's own axes."""
+        frame = self.frames[-1]
+        outer, frame.now = frame.now, self.axes
+        try:
+            return self.evaluate(stated, frame.local)
+        finally:
+            frame.now = outer
+
+    def grid_leaf(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Axes | None:
+        """Return the axes at which a layer runs on a grid, and pass on its output's; None for others."""
+        assert self.axes is not None
+        axes = self.axes
+        names = positions_of(name, axes)
+        if names is None:
+            return None
+        before = [axes[one] for one in names]
+        if UNKNOWN in before:
+            raise unknown_size(axes["modality"])
+        after = grid_after(name, before, arguments, keywords)
+        if any(value_of(one) < 1 for one in after):
+            modality = axes["modality"]
+            raise ArchspecError(
+                f"the {modality} are too small: {name} gives no output", help=f"pass larger {modality}"
+            )
+        self.flow(dict(zip(names, after, strict=True)))
+        transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
+        return {**self.axes, "tokens": prod(before)} if transposed else self.axes
+
+    def build_at(self, module: ast.expr, size: list[ast.expr], local: Locals) -> Any:
+        if not self.on_items:
+            return super().build_at(module, size, local)
+        outer = self.axes
+        values = [self.visit(one, dict(local)) for one in size]
+        names = [name for name in GRID if outer is not None and outer[name] is not None]
+        self.flow(dict(zip(names, values, strict=True)))
+        built = self.visit(module, local)
+        self.axes = outer
+        return built
