@@ -17,9 +17,9 @@ from archspec.configs.json_text import as_json
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.builder import Costed
 from archspec.costs.lengths import positions
+from archspec.costs.media.sizes import Media
 from archspec.costs.records import (
     Call,
-    Media,
     Step,
     axes_of,
     counted_children,
