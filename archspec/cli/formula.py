@@ -16,7 +16,8 @@ from archspec.render.notation import Glyph, own_glyphs
 from archspec.render.printers import LANGUAGES
 from archspec.render.programs import program
 from archspec.render.tex.document import Layout
-from archspec.tables.axes import ITEMS, axes_of
+from archspec.tables.axes import axes_of
+from archspec.tables.items import ITEMS
 from archspec.terminal import print_sentence, table
 
 if TYPE_CHECKING:

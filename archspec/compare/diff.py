@@ -19,7 +19,7 @@ from archspec.models.report import OfModel, Record, Report, data_of, fact, note_
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
-from archspec.tables.axes import ITEMS, lengths_in
+from archspec.tables.items import ITEMS, lengths_in
 from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, with_sign
 from archspec.tree.outline import checked_depth

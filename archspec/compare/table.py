@@ -21,7 +21,8 @@ from archspec.render.notation import escape
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.search_path import Specs
-from archspec.tables.axes import AXES, lengths_in
+from archspec.tables.axes import AXES
+from archspec.tables.items import lengths_in
 
 MISSING = "–"
 _STDIN = "<stdin>"

@@ -124,7 +124,7 @@ class Costed(Deferring):
             return frame.layer_idx
         if name in _ENCODER_AXES:
             self.attends = self.reads_encoder = True
-        return self.known(axes[name], axes) if name in axes else super().name(name, node)
+        return self.read_axis(axes[name], axes) if name in axes else super().name(name, node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         if name in OF_ALL and self.axes is not None and len(node.args) == 1:
@@ -168,7 +168,7 @@ class Costed(Deferring):
             return built
         on_grid = self.grid_leaf(name, arguments, keywords) if self.on_items else None
         axes = self.axes if on_grid is None else on_grid
-        self.known(axes["tokens"], axes)
+        self.read_axis(axes["tokens"], axes)
         built.costs = weight_costs(name, built.tensors, axes, on_grid)
         if name in OUTPUT_SIZES:
             width = built.tensors[0].shape[OUTPUT_SIZES[name]]

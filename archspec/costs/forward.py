@@ -59,8 +59,8 @@ class Forward:
 
     ``call`` has the batch size and lengths, ``architecture`` is the class. ``tree`` has its modules with
     their costs, ``scope`` the config, ``built`` the builder. ``held`` names the other validated numbers:
-    `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory). ``files`` tells what became
-    of images, videos and audio files.
+    `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory). ``files`` has a line
+    on the processing of each image, video and audio file.
     """
 
     files: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from archspec.costs.forward import Forward, check_supported
 from archspec.costs.media.items import fit_defaults, modality_of
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, option
-from archspec.processors.requested import requested
+from archspec.processors.requested import read_items
 from archspec.specs.records import MODALITIES
 from archspec.tree.builder import tree_of
 from archspec.tree.runnable import run_problems
@@ -43,7 +43,7 @@ def usual_tokens(scope: Scope, past: int = 0) -> int:
 def forward_of(scope: Scope, architecture: str, *, processed: bool = False, **lengths: Any) -> Forward:
     """Return the costs of a forward pass with the default number of tokens unless one is given.
 
-    ``images``, ``videos`` and ``audios`` are those of :func:`archspec.processors.requested.requested`.
+    ``images``, ``videos`` and ``audios`` are those of :func:`archspec.processors.requested.read_items`.
 
     Errors: :class:`ArchspecError` for a class whose costs were not validated, for a config that transformers
     cannot run, and for a forward pass that is too long.
@@ -55,7 +55,7 @@ def forward_of(scope: Scope, architecture: str, *, processed: bool = False, **le
     elif lengths.get("tokens") is None and lengths.get("text_tokens") is None:
         lengths["tokens"] = usual_tokens(scope, lengths.get("past", 0))
     given = {name: lengths.pop(name) for name in MODALITIES if name in lengths}
-    items = fit_defaults(requested(scope, given, processed), scope, architecture)
+    items = fit_defaults(read_items(scope, given, processed), scope, architecture)
     lengths |= items.sizes
     held = scope.spec.library.costs(scope.spec.model_type).validated_figures(architecture)
     forward = Forward(scope, architecture, held=held, **lengths)

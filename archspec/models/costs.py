@@ -8,7 +8,7 @@ from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.formats.stated import cache_note, key_problem, quantization_of
-from archspec.tables.axes import lengths_in
+from archspec.tables.items import lengths_in
 from archspec.tables.quantities import COSTS
 from archspec.tree.tensors import output_embeddings
 from archspec.typing_light import TYPE_CHECKING, Any

@@ -20,7 +20,7 @@ from archspec.models.counts import Counts
 from archspec.specs.library import Library
 from archspec.specs.records import Spec
 from archspec.specs.search_path import Specs, library_of
-from archspec.tables.axes import lengths_in
+from archspec.tables.items import lengths_in
 from archspec.tables.quantities import QUANTITIES
 from archspec.tree.builder import tree_of
 from archspec.tree.node import Node

@@ -202,14 +202,14 @@ def _items(modality: str) -> Fact:
         title=f"{modality} received",
         text=lambda items, _: ", ".join(
             (f"{count} of " if count > 1 else "") + "×".join(map(str, size))
-            for size, count in _counted(items)
+            for size, count in _count_sizes(items)
         ),
         kind=kind,
     )
     return found
 
 
-def _counted(items: list[Any]) -> list[tuple[tuple[int, ...], int]]:
+def _count_sizes(items: list[Any]) -> list[tuple[tuple[int, ...], int]]:
     """Return each size once, with its number."""
     sizes = [tuple(one) if isinstance(one, list) else (one,) for one in items]
     return [(size, sizes.count(size)) for size in dict.fromkeys(sizes)]

@@ -37,7 +37,7 @@ class Requested(NamedTuple):
     assumed: tuple[str, ...] = ()
 
 
-def requested(scope: Scope, given: Mapping[str, Sequence[Any]], processed: bool) -> Requested:
+def read_items(scope: Scope, given: Mapping[str, Sequence[Any]], processed: bool) -> Requested:
     """Return the tensors of the items that a user gives.
 
     An image is `1024x768` (width×height) or (768, 1024) (height, width); `4@1024x768` are four. A video is

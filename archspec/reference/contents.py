@@ -1,4 +1,4 @@
-"""What is inside the configs, models and outputs of transformers: sub-configs, arguments, caches, FLOPs."""
+"""Contents of the configs, models and outputs of transformers: sub-configs, arguments, caches, FLOPs."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ MODULE_KEYS = {
     "placeholders": Key("by_modality", "modality: the tokens of the text that an item takes the place of"),
 }
 RESERVED = tuple(MODULE_KEYS)  # what is not an attribute of a module
-MODALITIES = {  # what a class takes besides text, with the axes of one item
+MODALITIES = {  # inputs in addition to text, with the axes of one item
     "images": ("height", "width"),
     "videos": ("frames", "height", "width"),
     "audios": ("length",),

@@ -21,7 +21,8 @@ from archspec.models.model import Model
 from archspec.models.report import lengths_text
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.swept import SweptDomain
-from archspec.tables.axes import AXES, ITEMS
+from archspec.tables.axes import AXES
+from archspec.tables.items import ITEMS
 from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 from archspec.tree.node import Node
 

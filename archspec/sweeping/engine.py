@@ -64,6 +64,15 @@ class Engine:
         box = Box(self.grid, range(row, row + 1), range(column, column + 1))
         return next(self.assign_regions(box))[0]
 
+    def first_refusal(self) -> SweepError:
+        """Return the error for a grid whose configs are all invalid, with the reason at the first point."""
+        region = self.subject.region((0,) * len(self.subject.axes))
+        assert region.refusal is not None  # as at every point
+        first, *others = region.refusal.problems
+        at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(region.point).items())
+        message = f"no config in the sweep is valid; at {at}: {first.message}"
+        return SweepError([first._replace(message=message), *others])
+
     def batch(self, box: Box, only: Sequence[int] | None = None, out: Array | None = None) -> Batch:
         """Evaluate the columns in a box, all or those with some numbers, one of them in ``out``."""
         numbers = range(len(self.subject.columns)) if only is None else only

@@ -22,7 +22,7 @@ from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import MANY, check_size, format_of, refuse_existing, whole_file, write
 from archspec.sweeping.subject import Subject
 from archspec.sweeping.table import DTYPES, Head, Table, as_array, notes_of
-from archspec.tables.axes import lengths_in
+from archspec.tables.items import lengths_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,12 +83,7 @@ class Sweep(Report):
                 progress(done, self.points)
             yield batch, done
         if not rows and not self.filtered_points:
-            region = self.subject.region((0,) * len(self.subject.axes))
-            assert region.refusal is not None  # as at every point
-            first, *others = region.refusal.problems
-            at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(region.point).items())
-            message = f"no config in the sweep is valid; at {at}: {first.message}"
-            raise SweepError([first._replace(message=message), *others])
+            raise self.engine.first_refusal()
 
     def to_arrow(self, yes: bool = False) -> Any:
         """Return all rows as a pyarrow.Table. Errors: :class:`SweepError` for a large grid."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import NamedTuple
 
 
 class Axis(NamedTuple):
@@ -21,18 +19,9 @@ class Axis(NamedTuple):
     verbs: tuple[str, ...] = ()
 
 
-ITEMS = ("text_tokens", "images", "videos", "audios", "processed")  # options of a call with media
 CALLS = (
-    "formula",
-    "flops",
-    "cache",
-    "memory",
-    "training",
-    "sensitivity",
-    "diff",
-    "table",
-    "sweep",
-    "forward",
+    *("formula", "flops", "cache", "memory", "training", "sensitivity"),
+    *("diff", "table", "sweep", "forward"),
 )
 _WITH_PAST = tuple(verb for verb in CALLS if verb not in ("cache", "training"))
 
@@ -51,16 +40,6 @@ AXES: dict[str, Axis] = {
         verbs=("formula", "sensitivity", "sweep", "forward"),
     ),
 }
-
-
-def lengths_in(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the axes that are given among the local values of a function that takes them.
-
-    >>> lengths_in({"self": None, "batch": 2, "tokens": None})
-    {'batch': 2}
-    """
-    given = {name: values[name] for name in AXES if values.get(name) is not None}
-    return given | {name: values[name] for name in ITEMS if values.get(name)}
 
 
 def axes_of(verb: str) -> dict[str, Axis]:

@@ -7,6 +7,7 @@ forward pass are options, too; they come from :data:`archspec.tables.axes.AXES`.
 from __future__ import annotations
 
 from archspec.tables.axes import Axis, axes_of
+from archspec.tables.items import ITEM_OPTIONS
 from archspec.tables.option import COMMAND, PYTHON, Option
 from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 
@@ -16,7 +17,6 @@ _MODEL = (
     "a config.json, a directory with one, a Hub id, - for a config on stdin, "
     "or the name of an architecture or model type (its default config)"
 )
-_CALLS = ("formula", "flops", "cache", "memory", "diff", "table", "sweep", "forward")
 _TEXTS, _FIELDS, _NAMES = "Sequence[str]", "Mapping[str, Any] | None", "Mapping[str, str] | None"
 _SIZE = "str | float | None"
 FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
@@ -71,18 +71,7 @@ MODELS = (
 )
 OPTIONS = (
     *MODELS,
-    Option("text_tokens", "int | None",
-           "text tokens per sequence; the tokens of images, videos and audio are added", _CALLS, metavar="N"),
-    Option("images", "Sequence[Any]",
-           "an image, e.g. 1024x768 (width x height), or several, 4@1024x768; repeat it for other sizes",
-           _CALLS, default=(), metavar="SIZE"),
-    Option("videos", "Sequence[Any]", "a video, e.g. 16@448x448 (frames, width x height)", _CALLS,
-           default=(), metavar="SIZE"),
-    Option("audios", "Sequence[Any]",
-           "an audio file, e.g. 30s or 480000 (samples); 3000f are feature frames or samples as the model "
-           "receives them", _CALLS, default=(), metavar="LENGTH"),
-    Option("processed", "bool", "the sizes are those of the tensors that the model receives", _CALLS,
-           default=False),
+    *ITEM_OPTIONS,
     Option("dtype", "str | None", "dtype for byte counts",
            ("count", "cache", "memory", "table", "sweep", "solve"), metavar="DTYPE", choices="dtypes",
            default_help="the config's dtype, else float32"),

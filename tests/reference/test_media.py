@@ -138,7 +138,7 @@ def test_fewer_tokens_than_placeholders_are_not_measured() -> None:
 
 @pytest.mark.parametrize("way", ["hybrid", "weights"])
 def test_a_prompt_must_have_a_placeholder_for_each_feature(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tower whose output is dropped is no forward pass of a prompt with images."""
+    """Otherwise, the output of the tower would be dropped."""
     from archspec.reference.media import prompts
 
     model = instance("LlavaForConditionalGeneration", _LLAVA, "llava")

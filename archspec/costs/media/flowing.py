@@ -29,7 +29,7 @@ class Flowing(Builder):
         """True inside a module that runs on items."""
         return self.axes is not None and self.axes["modality"] is not None
 
-    def known(self, value: Any, axes: Axes) -> Any:
+    def read_axis(self, value: Any, axes: Axes) -> Any:
         """Return the value of an axis. Errors: :class:`UnknownSize` if the items' size is not known."""
         if value is UNKNOWN:
             raise unknown_size(axes["modality"])

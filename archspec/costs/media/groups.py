@@ -159,7 +159,7 @@ class OnItems(Flowing):
         assert module.sizes is not None and frame.axes is not None
         modality = frame.axes["modality"]
         names = MODALITIES[modality]
-        size = _flat(self.evaluate(module.sizes, frame.local))
+        size = _flatten(self.evaluate(module.sizes, frame.local))
         size = [*size, *size[-1:] * (len(names) - len(size))]
         given = [frame.axes[name] for name in names]
         if module.other_sizes == "multiples":
@@ -242,5 +242,5 @@ def only_modality(scope: Scope, module: Module) -> str | None:
     return found if found in MODALITIES else None
 
 
-def _flat(value: Any) -> list[Any]:
-    return [one for item in value for one in _flat(item)] if isinstance(value, list) else [value]
+def _flatten(value: Any) -> list[Any]:
+    return [one for item in value for one in _flatten(item)] if isinstance(value, list) else [value]

@@ -26,7 +26,7 @@ class Deferring(OnItems):
     """A builder that evaluates a module again at each use on items."""
 
     def argument(self, node: ast.expr, local: Locals) -> Any:
-        """Return the value of a call's argument; a module is built where it is used."""
+        """Return the value of a call's argument; a module is built at each use."""
         axes = self.axes
         found = super().argument(node, local)
         if not self.on_items or not isinstance(found, Node):

@@ -45,7 +45,7 @@ def _run(function: Any, args: Any, kwargs: Any) -> Any:
 
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     if not any(tensor.is_meta for tensor in tensors):
-        if _is_meta(kwargs.get("device")) and (tensors or _is_whole(function, args, kwargs)):
+        if _is_meta(kwargs.get("device")) and (tensors or _makes_integers(function, args, kwargs)):
             kwargs = {**kwargs, "device": torch.device("cpu")}
         return function(*args, **kwargs)
     _check_written(function, args, kwargs)
@@ -64,7 +64,7 @@ def _run(function: Any, args: Any, kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def _is_whole(function: Any, args: Any, kwargs: Any) -> bool:
+def _makes_integers(function: Any, args: Any, kwargs: Any) -> bool:
     """Return True if a new tensor, which is made of no other, has integers or bools."""
     dtype = kwargs.get("dtype")
     if dtype is not None:

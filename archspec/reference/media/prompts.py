@@ -7,7 +7,7 @@ from typing import Any
 
 from archspec.reference.contents import configs_in
 from archspec.reference.media.receiver import Receiver
-from archspec.reference.media.tensors import MAKERS, Inputs, whole
+from archspec.reference.media.tensors import MAKERS, Inputs, integers
 
 _CODES = {"image": 1, "video": 2, "audio": 3}  # of mm_token_type_ids
 _FIRST_WORD = 5  # the ids before are often special
@@ -96,9 +96,9 @@ def prompt(to: Receiver, counts: dict[str, list[int]], tokens: int) -> Inputs:
     for row, types in rows:
         types += [0] * (tokens - len(row))
         row += [word] * (tokens - len(row))
-    found = {"input_ids": whole([row for row, _ in rows])}
+    found = {"input_ids": integers([row for row, _ in rows])}
     if "mm_token_type_ids" in to.names:
-        found["mm_token_type_ids"] = whole([types for _, types in rows])
+        found["mm_token_type_ids"] = integers([types for _, types in rows])
     return found
 
 
@@ -127,7 +127,7 @@ def inputs(to: Receiver) -> Inputs:
 
 
 def _words(to: Receiver, tokens: int) -> Any:
-    return whole([[_word(to)] * tokens] * to.call.batch)
+    return integers([[_word(to)] * tokens] * to.call.batch)
 
 
 def _positions(to: Receiver) -> Any:
@@ -135,4 +135,4 @@ def _positions(to: Receiver) -> Any:
     count = to.find("latent_query_num") * len(to.call.images) // to.call.batch
     if count > to.call.tokens:
         raise ValueError(f"the placeholders are more than {to.call.tokens} tokens")
-    return whole([[1] * count + [0] * (to.call.tokens - count)] * to.call.batch)
+    return integers([[1] * count + [0] * (to.call.tokens - count)] * to.call.batch)

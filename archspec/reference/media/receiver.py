@@ -1,4 +1,4 @@
-"""What a class says about the images, videos and audio that it takes: its arguments, its towers' configs."""
+"""The images, videos and audio that a class takes, by its arguments and the configs of its towers."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def media_output(model: Any, call: Call, watch: Watch) -> tuple[Any, Any]:
     def run(model: Any) -> tuple[Any, Any]:
         taken, given = _inputs(model, call), Inputs()
         if call.past:
-            taken, given = _after(model, call, taken)
+            taken, given = _next_inputs(model, call, taken)
         with watch() as watched:
             return model(**taken, **given), watched
 
@@ -82,7 +82,7 @@ def _in_some_way(model: Any, run: Callable[[Any], Any]) -> Any:
 def _ready(model: Any) -> Iterator[None]:
     import torch
 
-    with torch.no_grad(), _counted_kernels(), _unchanged(model):
+    with torch.no_grad(), _counted_kernels(), _restore_attributes(model):
         yield
 
 
@@ -92,7 +92,7 @@ def _inputs(model: Any, call: Call) -> Inputs:
     return inputs(Receiver(model, first))
 
 
-def _after(model: Any, call: Call, taken: Inputs) -> tuple[Inputs, Inputs]:
+def _next_inputs(model: Any, call: Call, taken: Inputs) -> tuple[Inputs, Inputs]:
     """Return the inputs of a forward pass of text, and what the one before with media gives it."""
     encoded: list[Any] = []
     encoder = model.get_encoder() if hasattr(model, "get_encoder") else model
@@ -136,7 +136,7 @@ def _counted_kernels() -> Iterator[None]:
 
 
 @contextmanager
-def _unchanged(model: Any) -> Iterator[None]:
+def _restore_attributes(model: Any) -> Iterator[None]:
     """Restore the attributes that modules change for later calls: Swin's windows, Qwen2-VL's positions."""
     import torch
 

@@ -54,7 +54,7 @@ def images(to: Receiver) -> Inputs:
     if "image_sizes" in to.names and to.find("image_grid_pinpoints"):
         return _tiles(to)
     if "aspect_ratio_ids" in to.names:
-        return _tiled(to)
+        return _mllama_tiles(to)
     if "flattened_patches" in to.names:
         counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
         return {"flattened_patches": random(to, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
@@ -66,7 +66,7 @@ def images(to: Receiver) -> Inputs:
         lead = n // 2, 2
     found = {"pixel_values": random(to, *lead, to.channels, *shape)}
     if to.lists_sizes:
-        return found | {"image_sizes": whole(sizes)}
+        return found | {"image_sizes": integers(sizes)}
     if len({*sizes}) > 1:
         raise ValueError("images of several sizes in one call")
     if grouped and "pixel_attention_mask" in to.names:
@@ -116,7 +116,7 @@ def audios(to: Receiver) -> Inputs:
             found = {"input_features": random(to, n, *shape)}
     for name in ("input_features_mask", "feature_attention_mask", "padding_mask"):
         if name in to.names and (name != "padding_mask" or "input_ids" in to.names):
-            found[name] = whole([[1] * one + [0] * (longest - one) for one in lengths])
+            found[name] = integers([[1] * one + [0] * (longest - one) for one in lengths])
     if len({*lengths}) > 1 and len(found) == 1:
         raise ValueError("audio of several lengths in one call")
     return found
@@ -141,9 +141,9 @@ def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
     shape = (to.channels, side, side) if square else (to.channels * deep * side**2,)
     name = "hidden_states" if "hidden_states" in to.names else "pixel_values"
     found = {name: random(to, sum(prod(one) for one in grids), *shape)}
-    found[grid] = whole([one[1:] for one in grids] if grid == "image_grid_hw" else grids)
+    found[grid] = integers([one[1:] for one in grids] if grid == "image_grid_hw" else grids)
     merges = "video_merge_sizes" if grid == "video_grid_thw" else "image_merge_sizes"
-    return found | {one: whole([to.merge] * len(grids)) for one in {merges, "merge_sizes"} & to.names}
+    return found | {one: integers([to.merge] * len(grids)) for one in {merges, "merge_sizes"} & to.names}
 
 
 def _each(to: Receiver) -> int:
@@ -163,8 +163,8 @@ def _padded_patches(to: Receiver) -> Inputs:
     most = max(counts)
     return {
         "pixel_values": random(to, len(shapes), most, to.channels * to.patch**2),
-        "pixel_attention_mask": whole([[1] * count + [0] * (most - count) for count in counts]),
-        "spatial_shapes": whole(shapes),
+        "pixel_attention_mask": integers([[1] * count + [0] * (most - count) for count in counts]),
+        "spatial_shapes": integers(shapes),
     }
 
 
@@ -176,10 +176,10 @@ def _tiles(to: Receiver) -> Inputs:
     assert side is not None
     tiles = max(image_size_to_num_patches(size, pins, side[0]) for size in to.call.images)
     shape = (len(to.call.images), tiles, to.channels, *side)
-    return {"pixel_values": random(to, *shape), "image_sizes": whole(to.call.images)}
+    return {"pixel_values": random(to, *shape), "image_sizes": integers(to.call.images)}
 
 
-def _tiled(to: Receiver) -> Inputs:
+def _mllama_tiles(to: Receiver) -> Inputs:
     """Return Mllama's images: all of the tiles that an image may have."""
     batch, n, tiles = to.call.batch, _each(to), to.find("max_num_tiles", default=4)
     return {
@@ -205,7 +205,7 @@ def ones(*shape: int) -> Any:
     return torch.ones(*shape, dtype=torch.long)
 
 
-def whole(values: Any) -> Any:
+def integers(values: Any) -> Any:
     """Return a tensor of integers."""
     import torch
 

@@ -18,7 +18,7 @@ from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 
-TEXT = 7  # tokens besides those of media
+TEXT = 7  # tokens in addition to those of media
 _ENCODED = 9  # tokens of an encoder of text, or of a Q-Former
 _SIDE, _FRAMES, _SAMPLES, _MEL_FRAMES = (224, 224), 4, 16000, 160
 _LAYERS = 2
@@ -59,7 +59,7 @@ def default_config(spec: Spec) -> Config:
     """Return the default config of a model type, with other sizes where those of its parts do not fit."""
     raw = {"model_type": spec.model_type, **spec.valid_config, **_FITTING.get(spec.model_type, {})}
     try:
-        return merged(raw, _fitting_width(config_of(spec.model_type, raw)))
+        return merge_configs(raw, _fitting_width(config_of(spec.model_type, raw)))
     except (Refused, Unavailable):
         return raw
 
@@ -162,7 +162,7 @@ def shallow(model_type: str, raw: Config) -> Config:
         config = config_of(model_type, raw)
     except (Refused, Unavailable):
         return raw
-    return merged(_few_layers(config), raw)
+    return merge_configs(_few_layers(config), raw)
 
 
 def _few_layers(config: Any) -> Config:
@@ -173,7 +173,7 @@ def _few_layers(config: Any) -> Config:
         if hasattr(value, "to_dict"):
             if inner := _few_layers(value):
                 given = {key: one for key, one in value.to_diff_dict().items() if key not in _NOT_FIELDS}
-                found[name] = merged(given, inner)
+                found[name] = merge_configs(given, inner)
         elif _DEPTH.fullmatch(name) and type(value) is int and value > _LAYERS:
             by_layer = {
                 key: one for key, one in fields.items() if isinstance(one, list) and len(one) == value
@@ -198,7 +198,7 @@ def _each_kind(layers: list[Any]) -> list[int]:
     return first if len(first) >= _LAYERS else [*range(_LAYERS)]
 
 
-def merged(base: Config, over: Config) -> Config:
+def merge_configs(base: Config, over: Config) -> Config:
     """Return a config whose parts have the fields of both; the second one's win."""
     both = {name for name in base if isinstance(base[name], dict) and isinstance(over.get(name), dict)}
-    return {**base, **over, **{name: merged(base[name], over[name]) for name in both}}
+    return {**base, **over, **{name: merge_configs(base[name], over[name]) for name in both}}

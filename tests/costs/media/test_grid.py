@@ -9,7 +9,6 @@ import pytest
 
 from archspec.costs.media.grid import grid_after, positions_of
 
-torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.reference
 _AXES = {"frames": 1, "height": 1, "width": 1, "length": 1}
 
@@ -30,6 +29,8 @@ def random_layer(random: Random) -> tuple[str, list[Any], dict[str, Any]]:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_output_sizes_are_those_of_torch(seed: int) -> None:
+    import torch
+
     random = Random(seed)
     name, arguments, keywords = random_layer(random)
     if name[-2] == "1":
@@ -52,6 +53,8 @@ def test_output_sizes_are_those_of_torch(seed: int) -> None:
     ],
 )
 def test_other_layers_and_arguments(name: str, arguments: list[Any], keywords: dict[str, Any]) -> None:
+    import torch
+
     layer = getattr(torch.nn, name)(*arguments, **keywords).to("meta")
     expected = layer(torch.empty(1, 18, 21, 16, device="meta")).shape[2:]
     assert grid_after(name, [21, 16], arguments, keywords) == list(expected)

@@ -1,0 +1,38 @@
+"""The options for the images, videos and audio of a forward pass, and for the text next to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from archspec.tables.axes import AXES, CALLS
+from archspec.tables.option import Option
+from archspec.typing_light import Any
+
+_VERBS = tuple(verb for verb in CALLS if verb not in ("training", "sensitivity"))
+# fmt: off
+ITEM_OPTIONS = (
+    Option("text_tokens", "int | None",
+           "text tokens per sequence; the tokens of images, videos and audio are added", _VERBS, metavar="N"),
+    Option("images", "Sequence[Any]",
+           "an image, e.g. 1024x768 (width x height), or several, 4@1024x768; repeat it for other sizes",
+           _VERBS, default=(), metavar="SIZE"),
+    Option("videos", "Sequence[Any]", "a video, e.g. 16@448x448 (frames, width x height)", _VERBS,
+           default=(), metavar="SIZE"),
+    Option("audios", "Sequence[Any]",
+           "an audio file, e.g. 30s or 480000 (samples); 3000f are feature frames or samples as the model "
+           "receives them", _VERBS, default=(), metavar="LENGTH"),
+    Option("processed", "bool", "the sizes are those of the tensors that the model receives", _VERBS,
+           default=False),
+)
+# fmt: on
+ITEMS = tuple(option.name for option in ITEM_OPTIONS)
+
+
+def lengths_in(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the axes and items that are given among the local values of a function that takes them.
+
+    >>> lengths_in({"self": None, "batch": 2, "tokens": None})
+    {'batch': 2}
+    """
+    given = {name: values[name] for name in AXES if values.get(name) is not None}
+    return given | {name: values[name] for name in ITEMS if values.get(name)}
