@@ -245,10 +245,13 @@ def check_length(name: str, value: int | None) -> None:
     raise ArchspecError(message, help=f"pass {option(name, least)} or more")
 
 
-def check_supported(scope: Scope, architecture: str, training: bool = False) -> None:
-    """Raise :class:`ArchspecError` for a class whose costs, or gradients, were not validated."""
+def check_supported(scope: Scope, architecture: str, training: bool = False, items: bool = False) -> None:
+    """Raise :class:`ArchspecError` for a class whose costs, or gradients, were not validated.
+
+    ``items`` asks for a call with images, videos or audio.
+    """
     library, model_type = scope.spec.library, scope.spec.model_type
-    gap = validation_gap(scope, library.costs(model_type).gap(architecture, training))
+    gap = validation_gap(scope, library.costs(model_type).gap(architecture, training, items))
     if gap is None:
         return
     text = text_class(scope, lambda model_type, name: library.costs(model_type).gap(name, training) is None)

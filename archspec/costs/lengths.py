@@ -48,13 +48,13 @@ def forward_of(scope: Scope, architecture: str, *, processed: bool = False, **le
     Errors: :class:`ArchspecError` for a class whose costs were not validated, for a config that transformers
     cannot run, and for a forward pass that is too long.
     """
-    check_supported(scope, architecture)
+    given = {name: lengths.pop(name) for name in MODALITIES if name in lengths}
+    check_supported(scope, architecture, items=any(given.values()))
     check_runs(scope, architecture)
     if (modality := modality_of(scope, architecture)) is not None:
         _check_textless(architecture, modality, lengths)
     elif lengths.get("tokens") is None and lengths.get("text_tokens") is None:
         lengths["tokens"] = usual_tokens(scope, lengths.get("past", 0))
-    given = {name: lengths.pop(name) for name in MODALITIES if name in lengths}
     items = fit_defaults(read_items(scope, given, processed), scope, architecture)
     lengths |= items.sizes
     held = scope.spec.library.costs(scope.spec.model_type).validated_figures(architecture)

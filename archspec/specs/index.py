@@ -53,10 +53,14 @@ class CostRecord(NamedTuple):
     masked: Collection[str] = ()
     static: Collection[str] = ()
     working_set: Collection[str] = ()
+    text: Collection[str] = ()  # other classes, for a text without images, videos and audio
 
-    def gap(self, architecture: str, training: bool = False) -> str | None:
-        """Return why the costs of a class, or of its ``training``, are not reported; None if they are."""
-        if architecture not in self.exact:
+    def gap(self, architecture: str, training: bool = False, items: bool = False) -> str | None:
+        """Return why the costs of a class, or of its ``training``, are not reported; None if they are.
+
+        ``items`` asks for a call with images, videos or audio.
+        """
+        if architecture not in self.exact and (items or architecture not in self.text):
             return self.gaps.get(architecture, _UNVALIDATED)
         is_gap = training and architecture not in self.training
         return "its gradients were not validated against torch" if is_gap else None

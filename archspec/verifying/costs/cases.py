@@ -157,6 +157,12 @@ def forward_calls(case: Case, number: int) -> Iterator[Call]:
         yield from chosen if number == 1 else islice(chosen, _FEW)
 
 
+def text_calls(case: Case, _: int) -> Iterator[Call]:
+    """Return the forward passes without media of a class that takes some and runs without, too."""
+    if takes_media(case.architecture, case.spec.model_type) and keeps_text(case.model()):
+        yield from calls(case.scope, encodes=False)
+
+
 def training_calls(scope: Scope, encodes: bool) -> Iterator[Call]:
     """Return the forward passes without a past that are short enough for a training step, and more."""
     yield from (call for call in calls(scope, encodes) if not call.past and call.tokens <= _LONGEST_STEP)

@@ -22,7 +22,14 @@ from archspec.reference.training import measured_training
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.tree.node import Node
 from archspec.verifying.blame import Config
-from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, forward_calls, training_calls, with_encoder
+from archspec.verifying.costs.cases import (
+    ENCODER_TOKENS,
+    Case,
+    forward_calls,
+    text_calls,
+    training_calls,
+    with_encoder,
+)
 
 RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
 _EXPERT = re.compile(r"expert_\d+")
@@ -188,6 +195,7 @@ def _short_calls(chosen: tuple[Call, ...]) -> Callable[[Case, int], Iterator[Cal
 
 
 FORWARD = Instrument(forward_calls, _forward_rows)
+TEXT = Instrument(text_calls, _forward_rows)
 TRAINING = Instrument(
     lambda case, _: training_calls(case.scope, has_encoder_and_decoder(case.model(trains=True))),
     _training_rows,

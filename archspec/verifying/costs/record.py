@@ -57,6 +57,7 @@ class Line(NamedTuple):
     masked: tuple[str, ...] = ()
     static: tuple[str, ...] = ()
     working_set: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()  # classes that agree without images, videos and audio only
 
 
 def in_scope() -> Chosen:
@@ -153,6 +154,7 @@ def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
         activations,
         tuple(one.architecture for one in exact if one.training and one.training.verdict == "exact"),
         *(tuple(one.architecture for one in exact if name in one.further) for name in FURTHER),
+        tuple(one.architecture for one in outcomes if one.verdict != "exact" and one.text),
     )
 
 
@@ -181,8 +183,9 @@ def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
 
     rows = {name: line._asdict() for name, line in sorted(lines.items())}
     for row in rows.values():
-        if not row["activations"]:
-            del row["activations"]
+        for name in ("activations", "text"):
+            if not row[name]:
+                del row[name]
     head = {**versions(), "samples": samples, "seed": seed}
     with open(_path(), "w", encoding="utf-8") as file:
         file.write(f'{json.dumps(head)[:-1]}, "types": {json_rows(rows)}}}\n')

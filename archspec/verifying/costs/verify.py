@@ -24,6 +24,7 @@ from archspec.verifying.costs.instruments import (
     FORWARD,
     MASKED,
     STATIC,
+    TEXT,
     TRAINING,
     Comparison,
     Instrument,
@@ -53,6 +54,7 @@ class CostOutcome(NamedTuple):
     """The comparison of an architecture's costs with the reference model.
 
     ``activations`` has a comparison for each kind of training; ``further`` lists those of FURTHER that agree.
+    ``text`` is True if a class that does not agree does so without images, videos and audio.
     """
 
     architecture: str
@@ -61,6 +63,7 @@ class CostOutcome(NamedTuple):
     training: Comparison | None = None
     activations: Mapping[str, Comparison] = {}  # never changed
     further: tuple[str, ...] = ()
+    text: bool = False
 
     @property
     def verdict(self) -> str:
@@ -79,7 +82,8 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
 
     forward = _compare_most(FORWARD, cases(configs(spec, architecture, samples, seed)), samples)
     if forward.verdict != "exact":
-        return CostOutcome(architecture, spec.model_type, forward)
+        text = _compare_most(TEXT, cases(configs(spec, architecture, samples, seed)), samples)
+        return CostOutcome(architecture, spec.model_type, forward, text=text.verdict == "exact")
     if runs_on_items(spec, architecture, forward.configs[0]):
         return CostOutcome(architecture, spec.model_type, forward)
     few = shallow_configs(spec, forward.configs)
