@@ -154,7 +154,7 @@ def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
         activations,
         tuple(one.architecture for one in exact if one.training and one.training.verdict == "exact"),
         *(tuple(one.architecture for one in exact if name in one.further) for name in FURTHER),
-        tuple(one.architecture for one in outcomes if one.verdict != "exact" and one.text),
+        text=tuple(one.architecture for one in outcomes if one.verdict != "exact" and one.text),
     )
 
 
