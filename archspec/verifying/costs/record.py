@@ -147,14 +147,16 @@ def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
         for kind, result in outcome.activations.items():
             if result.verdict == "exact":
                 activations.setdefault(kind, []).append(outcome.architecture)
-    return Line(
+    line = Line(
         digest,
         tuple(one.architecture for one in exact),
         {one.architecture: gap(one) for one in outcomes if one.verdict != "exact"},
         activations,
         tuple(one.architecture for one in exact if one.training and one.training.verdict == "exact"),
         *(tuple(one.architecture for one in exact if name in one.further) for name in FURTHER),
-        text=tuple(one.architecture for one in outcomes if one.verdict != "exact" and one.text),
+    )
+    return line._replace(
+        text=tuple(one.architecture for one in outcomes if one.verdict != "exact" and one.text)
     )
 
 
