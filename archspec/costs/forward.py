@@ -257,8 +257,7 @@ def check_supported(scope: Scope, architecture: str, training: bool = False, ite
     text = text_class(scope, lambda model_type, name: library.costs(model_type).gap(name, training) is None)
     help_ = f"pass {option('architecture', text)} for the costs of its text model" if text else COUNT_HELP
     what = "training FLOPs" if training else "costs"
-    message = f"{what} are not supported for {architecture} ({model_type}): {gap}"
-    raise ArchspecError(message, help=help_)
+    raise ArchspecError(f"{what} are not supported for {architecture} ({model_type}): {gap}", help=help_)
 
 
 def validation_gap(scope: Scope, gap: str | None) -> str | None:

@@ -66,7 +66,7 @@ _FORMS: dict[str, Schema] = {
     "max_length": _mapping_schema(_EXPRESSION, f"^({'|'.join(MAX_LENGTH)})$"),
     "float32": _mapping_schema(_one_or_more(_TEXT), f"^({'|'.join(FLOAT32)})$"),
     "data": {"type": "object"},
-    "modality": {"enum": [*MODALITIES]},
+    "modality": {"enum": [*MODALITIES, "text"]},
     "inputs": _any_of({"enum": [*MODALITIES, "text"]}, _mapping_schema(_one_or_more(_TEXT), _MODALITY)),
     "by_modality": _mapping_schema(_EXPRESSION, _MODALITY),
     "by_axis": _mapping_schema(_EXPRESSION, f"^({'|'.join(AFTER)})$"),
