@@ -106,7 +106,7 @@ def test_lengths_are_whole(call: Call, lengths: tuple[Any, ...]) -> None:
             {"encoder_tokens": 3, "new_encoder_tokens": 4},
             "new_encoder_tokens is greater than encoder_tokens",
         ),
-        ("ResNetModel", {}, "are not supported"),
+        ("BltModel", {}, "are not supported"),
     ],
 )
 def test_calls_that_a_class_does_not_have_are_refused(

@@ -122,7 +122,7 @@ def test_costs_in_a_condition_and_in_a_dtype() -> None:
         ("BertModel", "cache_bytes", {}, "does not return a KV cache"),
         ("LlamaModel", "flops", {"encoder_tokens": 4}, "does not attend to an encoder"),
         ("LlamaModel", "flops", {"tokens": 0}, "tokens must be an integer of at least 1, not 0"),
-        ("Wav2Vec2Model", "flops", {}, "are not supported"),
+        ("BltModel", "flops", {}, "are not supported"),
         ("LlamaModel", "training_flops", {"past": 4}, "a training step does not have a KV cache"),
     ],
 )
