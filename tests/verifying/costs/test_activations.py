@@ -39,6 +39,6 @@ def test_a_missing_activation_is_found() -> None:
 
 
 def test_an_unsupported_class_is_not_exact() -> None:
-    found = activations(shipped_library().load("mamba"), "MambaForCausalLM", {"model_type": "mamba"})
+    found = activations(shipped_library().load("mamba2"), "Mamba2ForCausalLM", {"model_type": "mamba2"})
     assert {outcome.verdict for outcome in found.values()} == {"unavailable"}
     assert "are not supported" in found["eager"].unavailable
