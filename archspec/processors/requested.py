@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from archspec.configs.origin import Origin
 from archspec.configs.reader import read_json_file
@@ -48,9 +49,9 @@ def read_items(scope: Scope, given: Mapping[str, Sequence[Any]], processed: bool
     """
     sizes, lines, assumed = dict[str, tuple[Any, ...]](), list[str](), list[str]()
     for modality, items in given.items():
-        found = [one for item in items for one in _items(modality, item)]
+        found = [*islice((one for item in items for one in _items(modality, item)), _MOST + 1)]
         if len(found) > _MOST:
-            raise ArchspecError(f"{len(found):,} {modality} are too many", help=f"pass at most {_MOST:,}")
+            raise ArchspecError(f"{modality}: more than {_MOST:,} items", help=f"pass at most {_MOST:,}")
         if not found:
             continue
         tensors, more = _tensors(scope, modality, found, processed)
