@@ -31,7 +31,7 @@ class Call(NamedTuple):
     output is given.
 
     >>> Call(1, 1, encoder_tokens=9, new_encoder_tokens=9).replace({"encoder_tokens": 12})
-    Call(batch=1, tokens=1, past=0, encoder_tokens=12, new_encoder_tokens=12)
+    Call(batch=1, tokens=1, past=0, encoder_tokens=12, new_encoder_tokens=12, images=(), videos=(), audios=())
     """
 
     # axes of "forward"

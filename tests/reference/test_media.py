@@ -11,6 +11,7 @@ from archspec.reference.costs import Measured, instance, measure
 from archspec.reference.media import running
 from archspec.reference.verdicts import Unavailable
 
+pytestmark = pytest.mark.reference
 _TEXT = {
     "hidden_size": 32,
     "intermediate_size": 48,
