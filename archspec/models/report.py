@@ -10,6 +10,7 @@ from operator import attrgetter
 from archspec.reports import Block, Table, to_text
 from archspec.specs.records import MODALITIES
 from archspec.tables.axes import AXES
+from archspec.tables.items import size_text
 from archspec.terminal import number, size
 from archspec.typing_light import Any
 
@@ -201,8 +202,7 @@ def _items(modality: str) -> Fact:
         lambda self: getattr(self.call.call, modality),
         title=f"{modality} received",
         text=lambda items, _: ", ".join(
-            (f"{count} of " if count > 1 else "") + "×".join(map(str, size))
-            for size, count in _count_sizes(items)
+            (f"{count} of " if count > 1 else "") + size_text(size) for size, count in _count_sizes(items)
         ),
         kind=kind,
     )

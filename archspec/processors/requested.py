@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from archspec.configs.origin import Origin
@@ -13,6 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, option
 from archspec.processors.canvas import Trace
 from archspec.processors.processor import Processor, read
+from archspec.tables.items import size_text
 from archspec.typing_light import Any, NamedTuple
 
 _FILES = ("preprocessor_config.json", "processor_config.json")  # the first that is next to the config
@@ -47,6 +48,9 @@ def read_items(scope: Scope, given: Mapping[str, Sequence[Any]], processed: bool
 
     Errors: :class:`ArchspecError` for other values, and for files that no processor is known for.
     """
+    if processed and not any(given.values()):
+        message = f"{option('processed')} has no effect without images, videos or audio"
+        raise ArchspecError(message, help=f"leave out {option('processed')}")
     sizes, lines, assumed = dict[str, tuple[Any, ...]](), list[str](), list[str]()
     for modality, items in given.items():
         found = [*islice((one for item in items for one in _items(modality, item)), _MOST + 1)]
@@ -126,17 +130,8 @@ def _samples(item: _Item, rate: int) -> int:
 
 def _line(modality: str, file: Any, trace: Trace) -> str:
     """Return what became of a file: `image 1024×768: resized to 1036×784`."""
-    size = file if isinstance(file, tuple) else (file,)
-    return f"{modality[:-1]} {_size_text(modality, size)}: {', '.join(trace.steps) or 'unchanged'}"
-
-
-def _size_text(modality: str, size: Iterable[int]) -> str:
-    """Return a size as users write it: width×height, frames@width×height, or a number."""
-    sizes = [*size]
-    if modality == "audios":
-        return f"of {sizes[0]:,} samples"
-    frames = f"{sizes[0]}@" if modality == "videos" else ""
-    return f"{frames}{sizes[-1]}×{sizes[-2]}"
+    what = size_text(file) if isinstance(file, tuple) else f"of {file:,} samples"
+    return f"{modality[:-1]} {what}: {', '.join(trace.steps) or 'unchanged'}"
 
 
 def _processor(scope: Scope) -> Processor | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from archspec.tables.axes import AXES, CALLS
 from archspec.tables.option import Option
@@ -26,6 +26,18 @@ ITEM_OPTIONS = (
 )
 # fmt: on
 ITEMS = tuple(option.name for option in ITEM_OPTIONS)
+
+
+def size_text(size: Sequence[Any]) -> str:
+    """Return the size of an item as users write it: width×height, frames@width×height, or a length.
+
+    >>> size_text((768, 1024)), size_text((16, 448, 448)), size_text((480000,))
+    ('1024×768', '16@448×448', '480,000')
+    """
+    if len(size) == 1:
+        return f"{size[0]:,}"
+    *frames, height, width = size
+    return "".join(f"{number}@" for number in frames) + f"{width}×{height}"
 
 
 def lengths_in(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from operator import le, ne
 from archspec.configs.scope import Scope
 from archspec.costs.media.flowing import Flowing
 from archspec.costs.media.merging import idle, merge
-from archspec.costs.media.sizes import UNKNOWN, Maps, size_text, unknown_size
+from archspec.costs.media.sizes import UNKNOWN, Maps, unknown_size, value_text
 from archspec.costs.records import Axes
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Locals
@@ -174,7 +174,7 @@ class OnItems(Flowing):
             return
         is_less = module.other_sizes == "less" and all(map(le, map(value_of, given), map(value_of, size)))
         if not is_less and not self.takes_others(module) and any(map(ne, given, size)):
-            what, takes = size_text(given), size_text(size)
+            what, takes = value_text(given), value_text(size)
             takes = f"at most {takes}" if module.other_sizes == "less" else takes
             help_ = f"pass {modality} of {takes}, or leave out {option(modality)}"
             raise ArchspecError(f"{module.name} takes {modality} of {takes}, not {what}", help=help_)
@@ -183,8 +183,10 @@ class OnItems(Flowing):
         if UNKNOWN in given:
             raise unknown_size(modality)
         if any(size % unit != 0 for size, unit in zip(given, units, strict=True)):
-            message = f"height and width of {modality} must be multiples of {size_text(units)}"
-            raise ArchspecError(f"{message}, not {size_text(given)}", help="pass other sizes, or whole files")
+            message = f"height and width of {modality} must be multiples of {value_text(units)}"
+            raise ArchspecError(
+                f"{message}, not {value_text(given)}", help="pass other sizes, or files"
+            )
 
     def takes_others(self, module: Module) -> bool:
         """Return True if a module takes items of other sizes than its `sizes:`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.media.groups import only_modality
-from archspec.costs.media.sizes import UNKNOWN, Media, UnknownSize, item_of, size_text, sizes_of
+from archspec.costs.media.sizes import UNKNOWN, Media, UnknownSize, item_of, sizes_of, value_text
 from archspec.costs.records import Call, axes_of
 from archspec.errors import ArchspecError, option
 from archspec.processors.requested import Requested
@@ -95,7 +95,7 @@ def fit_defaults(given: Requested, scope: Scope, architecture: str) -> Requested
         items = given.sizes[modality]
         if all(sizes_of(item) == only for item in items):
             continue
-        text = f"{modality} are {size_text(only)}: the only size that {architecture} takes"
+        text = f"{modality} are {value_text(only)}: the only size that {architecture} takes"
         sizes = {**given.sizes, modality: (item_of(only),) * len(items)}
         given = given._replace(sizes=sizes, lines=(*given.lines, text))
     return given

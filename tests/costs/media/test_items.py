@@ -89,7 +89,7 @@ def test_what_a_class_takes() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"images": ((60, 56),)}, "takes images of 56×56, not 60×56"),
+        ({"images": ((60, 56),)}, "takes images of 56×56, not 56×60"),
         ({"images": ((56,),)}, "is not a size"),
         ({"images": ((0, 56),)}, "is not a size"),
         ({"videos": ((2, 56, 56),)}, "does not take videos"),
