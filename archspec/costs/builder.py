@@ -54,6 +54,8 @@ class Costed(Deferring):
         self.layers: dict[Any, list[tuple[Node, _Reads]]] = {}  # the layers that were built of a module
         self.layer_reads: _Reads = []  # of the module that is being built
         self.repeats = True  # a loop with equal turns is evaluated once
+        self._keyed_axes: Axes | None = None  # axes, which are never changed, and their part of a key
+        self._axes_key: tuple[Any, ...] = ()
         self.start()
 
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
@@ -66,8 +68,9 @@ class Costed(Deferring):
         key = super().memo_key(module, scope, arguments)
         if key is None or self.axes is None:
             return key
-        known_by = self.domain.known_by
-        return (key, tuple(map(known_by, self.axes.values()))), known_by(self.layer_idx)
+        if self.axes is not self._keyed_axes:
+            self._keyed_axes, self._axes_key = self.axes, tuple(map(self.domain.known_by, self.axes.values()))
+        return (key, self._axes_key), self.domain.known_by(self.layer_idx)
 
     def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
         """Build one module, and run what follows it on the size of its output."""
