@@ -260,6 +260,18 @@ class CostBuilder(Costed):
         if type(self.domain) is Exact:  # other domains note each decision, and need one allocation
             self.allocations = ALLOCATIONS
 
+    def reuse(self, other: CostBuilder) -> None:
+        """Take over modules that run at the same axes, and facts, of a forward pass with another number of tokens."""
+        self.memo, self.layers, self.outputs, self.layered = (
+            other.memo,
+            other.layers,
+            other.outputs,
+            other.layered,
+        )
+        self.taken, self.only = other.taken, other.only
+        self.encodes, self.returns_cache = other.encodes, other.returns_cache
+        self.attends, self.reads_encoder = other.attends, other.reads_encoder
+
     def has_costs_at(self, architecture: str, axes: Axes) -> bool:
         """Return True if the tree has the costs at some axes; a training step has its forward pass's."""
         known_by, lengths = self.domain.known_by, self.lengths
@@ -271,12 +283,17 @@ class CostBuilder(Costed):
         )
 
 
-def build_costs(scope: Scope, architecture: str, axes: Axes) -> CostBuilder:
-    """Return a builder with the tree of an architecture at some axes; each is built once for a config."""
+def build_costs(scope: Scope, architecture: str, axes: Axes, like: CostBuilder | None = None) -> CostBuilder:
+    """Return a builder with the tree of an architecture at some axes; each is built once for a config.
+
+    ``like`` is a builder for the same items and another number of tokens.
+    """
     for known in scope.built:
         if isinstance(known, CostBuilder) and known.has_costs_at(architecture, axes):
             return known
     builder = CostBuilder(scope, axes)
+    if like is not None:
+        builder.reuse(like)
     builder.build(architecture)
     cache_builder(builder)
     return builder

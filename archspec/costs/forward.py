@@ -100,7 +100,7 @@ class Forward:
         check_items(self.built, self.call)
         if text_tokens is not None and (more := placed_tokens(self.built, self.call)):
             self.call = self.call._replace(tokens=text_tokens + more)
-            self.built = build_costs(scope, architecture, axes_of(self.call))
+            self.built = build_costs(scope, architecture, axes_of(self.call), like=self.built)
         check_placed(self.built, self.call)
         self.tree = self.built.root
         check_encoder(self.built, architecture, given["encoder_tokens"])

@@ -121,3 +121,22 @@ def test_the_tokens_of_an_image_have_a_formula() -> None:
     form = ClosedForm.derive(scope, "LlavaModel", "item_tokens", Call(1, 99, images=((56, 56),) * 2))
     assert {symbol.name for symbol in form.expr.free_symbols} >= {"images", "height", "width"}
     assert form.evaluate() == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "items"),
+    [
+        ("Qwen2VLForConditionalGeneration", {"images": [(224, 448), (56, 56)], "videos": [(4, 56, 84)]}),
+        ("LlavaNextForConditionalGeneration", {"images": [(768, 1024), (336, 336)]}),
+        ("MllamaForConditionalGeneration", {"images": [(560, 560)]}),
+        ("Qwen2AudioForConditionalGeneration", {"audios": ["30s"]}),
+    ],
+)
+def test_text_tokens_and_all_tokens_give_the_same_costs(name: str, items: dict[str, Any]) -> None:
+    """The second build takes over parts of the first one, whose sequences are shorter."""
+    by_text = archspec.load(name).forward(batch=1, text_tokens=9, **items)
+    by_all = archspec.load(name).forward(batch=1, tokens=by_text.call.tokens, **items)
+    assert by_text.flops_by_module == by_all.flops_by_module
+    assert by_text.cache == by_all.cache
+    assert by_text.tokens_by_item == by_all.tokens_by_item
+    assert (by_text.built.encodes, by_text.built.attends) == (by_all.built.encodes, by_all.built.attends)
