@@ -28,7 +28,9 @@ from archspec.tree.node import Node
 from archspec.typing_light import Any
 
 _ENCODER_AXES = ("encoder_tokens", "new_encoder_tokens")
+_READS = ("attends", "reads_encoder")
 _ITSELF = (None, None)  # a read of a layer's index itself
+_REUSED = ("memo", "layers", "outputs", "taken", "only", "encodes", "returns_cache", *_READS)
 _Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, with their items there
 
 
@@ -133,11 +135,9 @@ class Costed(Deferring):
         if name in OF_ALL and self.axes is not None and len(node.args) == 1:
             return self.of_all(name, node.args[0], local)
         found = self.scope.spec.library.contractions().get(name)
-        return (
-            super().call(name, node, local)
-            if found is None
-            else evaluate_contraction(self, found, node, local)
-        )
+        if found is None:
+            return super().call(name, node, local)
+        return evaluate_contraction(self, found, node, local)
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
         """Evaluate a loop; `layer_idx` is the counter of the innermost loop of modules."""
@@ -232,11 +232,7 @@ class Costed(Deferring):
 
     def _complete(self, built: Node, module: Module) -> None:
         frame, attributes = self.frames[-1], module.body if isinstance(module.body, dict) else {}
-        own = [
-            self.evaluate_saved(name, stated)
-            for name, stated in frame.saves.items()
-            if name not in attributes
-        ]
+        own = [self.evaluate_saved(name, one) for name, one in frame.saves.items() if name not in attributes]
         products = [self.evaluate(op, frame.local) for op in module.ops]
         products = [found for found in products if found is not None]
         built.costs = [*built.costs, *(cost for cost, _, _ in products)]
@@ -261,16 +257,9 @@ class CostBuilder(Costed):
             self.allocations = ALLOCATIONS
 
     def reuse(self, other: CostBuilder) -> None:
-        """Take over modules that run at the same axes, and facts, of a forward pass with another number of tokens."""
-        self.memo, self.layers, self.outputs, self.layered = (
-            other.memo,
-            other.layers,
-            other.outputs,
-            other.layered,
-        )
-        self.taken, self.only = other.taken, other.only
-        self.encodes, self.returns_cache = other.encodes, other.returns_cache
-        self.attends, self.reads_encoder = other.attends, other.reads_encoder
+        """Take over modules, and facts, of a forward pass that differs in its number of tokens only."""
+        for name in _REUSED:
+            setattr(self, name, getattr(other, name))
 
     def has_costs_at(self, architecture: str, axes: Axes) -> bool:
         """Return True if the tree has the costs at some axes; a training step has its forward pass's."""
@@ -284,10 +273,7 @@ class CostBuilder(Costed):
 
 
 def build_costs(scope: Scope, architecture: str, axes: Axes, like: CostBuilder | None = None) -> CostBuilder:
-    """Return a builder with the tree of an architecture at some axes; each is built once for a config.
-
-    ``like`` is a builder for the same items and another number of tokens.
-    """
+    """Return a builder with the tree of an architecture at some axes; ``like`` differs in its tokens only."""
     for known in scope.built:
         if isinstance(known, CostBuilder) and known.has_costs_at(architecture, axes):
             return known

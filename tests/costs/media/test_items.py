@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import archspec
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.media.items import takes
@@ -128,7 +129,7 @@ def test_the_tokens_of_an_image_have_a_formula() -> None:
     [
         ("Qwen2VLForConditionalGeneration", {"images": [(224, 448), (56, 56)], "videos": [(4, 56, 84)]}),
         ("LlavaNextForConditionalGeneration", {"images": [(768, 1024), (336, 336)]}),
-        ("MllamaForConditionalGeneration", {"images": [(560, 560)]}),
+        ("PaliGemmaForConditionalGeneration", {"images": [(224, 224)] * 2}),
         ("Qwen2AudioForConditionalGeneration", {"audios": ["30s"]}),
     ],
 )
