@@ -11,7 +11,6 @@ from archspec.costs.forward import Forward, check_supported
 from archspec.costs.media.items import fit_defaults, modality_of
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, option
-from archspec.processors.requested import read_items
 from archspec.specs.records import MODALITIES
 from archspec.tree.builder import tree_of
 from archspec.tree.runnable import run_problems
@@ -55,11 +54,16 @@ def forward_of(scope: Scope, architecture: str, *, processed: bool = False, **le
         _check_textless(architecture, modality, lengths)
     elif lengths.get("tokens") is None and lengths.get("text_tokens") is None:
         lengths["tokens"] = usual_tokens(scope, lengths.get("past", 0))
-    items = fit_defaults(read_items(scope, given, processed), scope, architecture)
-    lengths |= items.sizes
+    files: tuple[str, ...] = ()
+    if processed or any(given.values()):
+        from archspec.processors.requested import read_items
+
+        items = fit_defaults(read_items(scope, given, processed), scope, architecture)
+        lengths |= items.sizes
+        files = items.lines
     held = scope.spec.library.costs(scope.spec.model_type).validated_figures(architecture)
     forward = Forward(scope, architecture, held=held, **lengths)
-    forward.files = items.lines
+    forward.files = files
     check_lengths(scope, architecture, forward.call)
     return forward
 

@@ -8,9 +8,11 @@ from archspec.costs.media.groups import only_modality
 from archspec.costs.media.sizes import UNKNOWN, Media, UnknownSize, item_of, sizes_of, value_text
 from archspec.costs.records import Call, axes_of
 from archspec.errors import ArchspecError, option
-from archspec.processors.requested import Requested
 from archspec.specs.records import MODALITIES
-from archspec.typing_light import Any
+from archspec.typing_light import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archspec.processors.requested import Requested
 
 
 def with_items(call: Call, scope: Scope, architecture: str) -> Call:
