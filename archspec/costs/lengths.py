@@ -11,6 +11,7 @@ from archspec.costs.forward import Forward, check_supported
 from archspec.costs.media.items import fit_defaults, modality_of
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, option
+from archspec.language.values import value_of
 from archspec.specs.records import MODALITIES
 from archspec.tree.builder import tree_of
 from archspec.tree.runnable import run_problems
@@ -35,7 +36,7 @@ def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
 def usual_tokens(scope: Scope, past: int = 0) -> int:
     """Return 2048, or the model's maximum after a past if that is smaller."""
     most = positions(scope, "tokens")
-    left: int = USUAL_TOKENS if most is None or type(past) is not int else most - past
+    left: int = USUAL_TOKENS if most is None or type(value_of(past)) is not int else most - past
     return max(1, min(USUAL_TOKENS, left))
 
 

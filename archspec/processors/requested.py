@@ -17,7 +17,7 @@ from archspec.tables.items import size_text
 from archspec.typing_light import Any, NamedTuple
 
 _FILES = ("preprocessor_config.json", "processor_config.json")  # the first that is next to the config
-_MOST = 4096  # items of one call
+MAX_ITEMS = 4096  # items of one call
 _FORMS = {  # how each modality is written, and an example
     "images": (r"(?:(?P<times>\d+)@)?(?P<width>\d+)x(?P<height>\d+)", "WIDTHxHEIGHT", "1024x768"),
     "videos": (r"(?P<frames>\d+)@(?P<width>\d+)x(?P<height>\d+)", "FRAMES@WIDTHxHEIGHT", "16@448x448"),
@@ -53,9 +53,11 @@ def read_items(scope: Scope, given: Mapping[str, Sequence[Any]], processed: bool
         raise ArchspecError(message, help=f"leave out {option('processed')}")
     sizes, lines, assumed = dict[str, tuple[Any, ...]](), list[str](), list[str]()
     for modality, items in given.items():
-        found = [*islice((one for item in items for one in _items(modality, item)), _MOST + 1)]
-        if len(found) > _MOST:
-            raise ArchspecError(f"{modality}: more than {_MOST:,} items", help=f"pass at most {_MOST:,}")
+        found = [*islice((one for item in items for one in items_of(modality, item)), MAX_ITEMS + 1)]
+        if len(found) > MAX_ITEMS:
+            raise ArchspecError(
+                f"{modality}: more than {MAX_ITEMS:,} items", help=f"pass at most {MAX_ITEMS:,}"
+            )
         if not found:
             continue
         tensors, more = _tensors(scope, modality, found, processed)
@@ -66,7 +68,7 @@ def read_items(scope: Scope, given: Mapping[str, Sequence[Any]], processed: bool
     return Requested(sizes, tuple(lines), tuple(assumed))
 
 
-class _Item(NamedTuple):
+class Item(NamedTuple):
     """One item: its size, or the number of an audio with its unit: s, f, or none for samples."""
 
     size: Size
@@ -75,7 +77,10 @@ class _Item(NamedTuple):
     is_file: bool = True
 
 
-def _items(modality: str, given: Any) -> list[_Item]:
+def items_of(modality: str, given: Any) -> list[Item]:
+    """Return the items that a user gives as one text or size. Errors: see :func:`read_items`."""
+    if isinstance(given, Item):
+        return [given]
     pattern, form, example = _FORMS[modality]
     if isinstance(given, str):
         found = re.fullmatch(pattern, given.strip(), re.ASCII)
@@ -85,22 +90,20 @@ def _items(modality: str, given: Any) -> list[_Item]:
         parts = found.groupdict()
         if modality == "audios":
             number = float(parts["number"])
-            return [_Item((int(number),), number, parts["unit"], parts["unit"] != "f")]
+            return [Item((int(number),), number, parts["unit"], parts["unit"] != "f")]
         names = ("frames", "height", "width") if modality == "videos" else ("height", "width")
-        times = min(int(parts.get("times") or 1), _MOST + 1)
-        return [_Item(tuple(int(parts[name]) for name in names))] * times
+        times = min(int(parts.get("times") or 1), MAX_ITEMS + 1)
+        return [Item(tuple(int(parts[name]) for name in names))] * times
     sizes = [given] if modality == "audios" else given
     count = {"images": 2, "videos": 3, "audios": 1}[modality]
     is_list = isinstance(sizes, list | tuple)
     if not is_list or len(sizes) != count or any(type(size) is not int for size in sizes):
         message = f"{modality}: {given!r} is not {_ORDERS[modality]}"
         raise ArchspecError(message, help=f"write {option(modality, [example])}")
-    return [_Item(tuple(sizes), is_file=modality != "audios")]
+    return [Item(tuple(sizes), is_file=modality != "audios")]
 
 
-def _tensors(
-    scope: Scope, modality: str, items: list[_Item], processed: bool
-) -> tuple[list[Size], list[str]]:
+def _tensors(scope: Scope, modality: str, items: list[Item], processed: bool) -> tuple[list[Size], list[str]]:
     if processed or not any(item.is_file for item in items):
         if wrong := next((item for item in items if item.unit == "s" or min(item.size) < 1), None):
             what = "seconds" if wrong.unit == "s" else "a size of 0"
@@ -124,7 +127,7 @@ def _tensors(
     return [size for trace in traces for size in trace.tensors], [*lines, f"processor: {processor.source}"]
 
 
-def _samples(item: _Item, rate: int) -> int:
+def _samples(item: Item, rate: int) -> int:
     return round(item.number * rate) if item.unit == "s" else item.size[0]
 
 

@@ -26,6 +26,10 @@ ITEM_OPTIONS = (
 )
 # fmt: on
 ITEMS = tuple(option.name for option in ITEM_OPTIONS)
+LENGTHS = (  # that a sweep varies: those of a forward pass, numbers of items, sizes of an item
+    *(*AXES, "text_tokens", "images", "videos", "audios"),
+    *("height", "width", "frames", "length"),
+)
 
 
 def size_text(size: Sequence[Any]) -> str:

@@ -68,11 +68,14 @@ def placed_tokens(built: CostBuilder, call: Call) -> int:
 
     A sequence with fewer of them is padded.
     """
+    found = tokens_of_items(built, call)
+    if call.past or not any(found.values()):
+        return 0  # also of a symbolic batch
     most = [0] * call.batch
-    for tokens in tokens_of_items(built, call).values():
+    for tokens in found.values():
         for place, number in enumerate(tokens):
             most[place * call.batch // len(tokens)] += number
-    return 0 if call.past else max(most, default=0)
+    return max(most, default=0)
 
 
 def check_placed(built: CostBuilder, call: Call) -> None:
