@@ -79,7 +79,7 @@ class Flops(CallReport):
         """Yield the lengths and the FLOPs, then the FLOPs of each module in all layers."""
         layers: dict[str, list[int]] = {}
         for name, flops in self.modules.items():
-            layers.setdefault(_INDEX.sub("*", name), []).append(flops)
+            layers.setdefault(_INDEX.sub("*", name) or f"({self.call.architecture})", []).append(flops)
         rows = [
             (name, number(len(each)), number(sum(each)), share(sum(each), self.flops))
             for name, each in layers.items()

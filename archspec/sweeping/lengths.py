@@ -99,7 +99,7 @@ class Lengths:
         items = [item for one in given for item in items_of(modality, one)]
         missing = [name for name in MODALITIES[modality] if name not in sizes]
         if missing and not items:
-            help_ = f"pass {option(modality, _EXAMPLES[modality])}, or sweep or tie {' and '.join(missing)}"
+            help_ = f"pass {option(modality, [_EXAMPLES[modality]])}, or sweep or tie {' and '.join(missing)}"
             raise SweepError(f"{modality} need a size", help=help_)
         items = items or [Item((0,) * len(MODALITIES[modality]))]
         for name, size in sizes.items():
@@ -117,7 +117,7 @@ class Lengths:
             raise SweepError(message, help=f"sweep {modality}={least}:8, for example")
         if len(items) > 1:
             message = f"the number of {modality} is swept, and {option(modality)} gives {len(items)}"
-            raise SweepError(message, help=f"pass {option(modality, _EXAMPLES[modality])} once")
+            raise SweepError(message, help=f"pass {option(modality, [_EXAMPLES[modality]])} once")
         return items * min(number, MAX_ITEMS + 1)
 
     def title(self, name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.media.groups import only_modality
@@ -48,10 +50,7 @@ def check_items(built: CostBuilder, call: Call) -> None:
     """Raise :class:`ArchspecError` for items that the class does not take."""
     for modality in MODALITIES:
         if getattr(call, modality) and modality not in built.modalities:
-            takes = " and ".join(built.modalities)
-            message = f"{built.architecture} does not take {modality}"
-            help_ = f"leave out {option(modality[:-1])}" + (f": it takes {takes}" if takes else "")
-            raise ArchspecError(message, help=help_)
+            raise _untaken(built.architecture, modality, built.modalities)
 
 
 def tokens_of_items(built: CostBuilder, call: Call) -> dict[str, list[int]]:
@@ -87,6 +86,34 @@ def check_placed(built: CostBuilder, call: Call) -> None:
         raise ArchspecError(message, help=help_)
 
 
+def requested_items(
+    scope: Scope, architecture: str, given: dict[str, Any], processed: bool = False
+) -> Requested:
+    """Return the sizes of the tensors of the items that a user gives.
+
+    Errors: those of :func:`archspec.processors.requested.read_items`; for items that the class does not take.
+    """
+    from archspec.processors.requested import Requested, read_items
+
+    if not processed and not any(given.values()):
+        return Requested({})
+    try:
+        found = read_items(scope, given, processed)
+    except ArchspecError:
+        taken = takes(scope, architecture)
+        for modality in given:
+            if given[modality] and modality not in taken:
+                raise _untaken(architecture, modality, taken) from None
+        raise
+    return fit_defaults(found, scope, architecture)
+
+
+def _untaken(architecture: str, modality: str, taken: Iterable[str]) -> ArchspecError:
+    takes = f": it takes {' and '.join(taken)}" if [*taken] else ""
+    message = f"{architecture} does not take {modality}"
+    return ArchspecError(message, help=f"leave out {option(modality)}{takes}")
+
+
 def fit_defaults(given: Requested, scope: Scope, architecture: str) -> Requested:
     """Return items of the only size that a class takes if defaults of its processor give another one.
 
@@ -100,9 +127,10 @@ def fit_defaults(given: Requested, scope: Scope, architecture: str) -> Requested
         items = given.sizes[modality]
         if all(sizes_of(item) == only for item in items):
             continue
-        text = f"{modality} are {value_text(only)}: the only size that {architecture} takes"
+        steps = f"resized to {value_text(only)}, the only size that {architecture} takes"
+        files = [one._replace(steps=steps) if one.modality == modality else one for one in given.files]
         sizes = {**given.sizes, modality: (item_of(only),) * len(items)}
-        given = given._replace(sizes=sizes, lines=(*given.lines, text))
+        given = given._replace(sizes=sizes, files=tuple(files))
     return given
 
 

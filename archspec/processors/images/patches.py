@@ -96,7 +96,7 @@ def note_batch(p: Parameters, images: Sequence[Canvas]) -> None:
     if p.flag("do_pad") and len({image.size for image in images}) > 1:
         height, width = (max(image.size[side] for image in images) for side in (0, 1))
         for image in images:
-            image.note(f"padded to {height:,} x {width:,} in the batch")
+            image.note(f"padded to {width:,}×{height:,} in the batch")
 
 
 def pixtral(p: Parameters, image: Canvas) -> None:
