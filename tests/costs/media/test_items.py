@@ -148,7 +148,7 @@ def test_the_usual_number_of_tokens_holds_all_items() -> None:
     assert model.forward(images=[(768, 1024)]).call.tokens == 2340 + 1
     assert model.forward(images=[(336, 336)]).call.tokens == 2048
     formula = model.quantity("item_tokens", images=[(768, 1024)])
-    assert formula.value == model.forward(images=[(768, 1024)]).item_tokens == 2340
+    assert formula.evaluate() == model.forward(images=[(768, 1024)]).item_tokens == 2340
 
 
 def test_a_line_on_a_file_has_the_tokens_of_all_its_tensors() -> None:
