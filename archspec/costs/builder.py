@@ -256,6 +256,8 @@ class CostBuilder(Costed):
         self.axes = self.lengths = axes
         if type(self.domain) is Exact:  # other domains note each decision, and need one allocation
             self.allocations = ALLOCATIONS
+        else:  # a size that is 0 at one point may differ at another
+            self.keeps_empty = True
 
     def has_costs_at(self, architecture: str, axes: Axes) -> bool:
         """Return True if the tree has the costs at some axes; a training step has its forward pass's."""
