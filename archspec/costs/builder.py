@@ -255,6 +255,8 @@ class CostBuilder(Costed):
         self.axes = self.lengths = axes
         if type(self.domain) is Exact:  # other domains note each decision, and need one allocation
             self.allocations = ALLOCATIONS
+        else:  # a size that is 0 at one point may differ at another
+            self.keeps_empty = True
 
     def reuse(self, other: CostBuilder) -> None:
         """Take over modules, and facts, of a forward pass that differs in its number of tokens only."""
