@@ -203,7 +203,7 @@ def anyres(p: Parameters, image: Canvas) -> None:
     best = grids.best_resolution(image.size, _resolutions(p, "image_grid_pinpoints"))
     if best is None:
         image.refuse("fits none of image_grid_pinpoints")
-    image.note(f"tiles of {size_text(best)}")
+    image.note(f"resized and padded to {size_text(best)} for tiles")
 
 
 def _resolutions(p: Parameters, key: str, default: list[Size] | None = None) -> list[Size]:

@@ -238,4 +238,4 @@ def mllama(p: Parameters, image: Canvas) -> None:
     image.resize((max(height, 1), max(width, 1)))
     image.pad(target)
     image.split(1, 1, (side, side))
-    image.steps[-1] = f"{target[1] // side}×{target[0] // side} tiles, of {most} in one tensor"
+    image.steps[-1] = f"{target[1] // side}×{target[0] // side} tiles, padded to {most} in one tensor"
