@@ -9,7 +9,7 @@ from archspec.configs.choice import text_parts
 from archspec.configs.scope import Scope
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_supported
-from archspec.costs.media.items import modality_of, requested_items
+from archspec.costs.media.items import default_sizes, modality_of, requested_items
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, option
 from archspec.language.values import value_of
@@ -49,6 +49,10 @@ def forward_of(scope: Scope, architecture: str, *, processed: bool = False, **le
     Errors: :class:`ArchspecError` for a class whose costs were not validated, for a config that transformers
     cannot run, and for a forward pass that is too long.
     """
+    if lengths.get("tokens") is not None and lengths.get("text_tokens") is not None:
+        message = f"{option('text_tokens')} cannot be combined with {option('tokens')}"
+        help_ = f"leave out {option('tokens')}, which includes the tokens of images, videos and audio"
+        raise ArchspecError(message, help=help_)
     given = {name: lengths.pop(name) for name in MODALITIES if name in lengths}
     check_supported(scope, architecture, items=any(given.values()))
     check_runs(scope, architecture)
@@ -81,6 +85,20 @@ def _check_textless(architecture: str, modality: str, lengths: dict[str, Any]) -
         if lengths.get(name):
             message = f"{option(name)} has no effect: {architecture} takes {modality} only"
             raise ArchspecError(message, help=f"leave out {option(name)}")
+
+
+def inputs_of(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] | None]:
+    """Return text if the class takes it, and each modality with the size of an item if none is given.
+
+    If costs are not supported, the modalities of a class that takes text, too, are left out.
+    """
+    only = modality_of(scope, architecture)
+    found: dict[str, tuple[int, ...] | None] = {only or "text": None}
+    try:
+        check_supported(scope, architecture)
+        return found | default_sizes(scope, architecture)
+    except ArchspecError:
+        return found
 
 
 def check_runs(scope: Scope, architecture: str) -> None:

@@ -146,6 +146,18 @@ def takes(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] | None]:
     return {name: None if built is None else built.taken.get(name) for name, built in probes.items()}
 
 
+def default_sizes(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] | None]:
+    """Return the modalities that a class takes, each with the size of an item if none is given."""
+    call = with_items(Call(1, 1), scope, architecture)
+    try:
+        modalities = build_costs(scope, architecture, axes_of(call)).modalities
+    except UnknownSize as error:
+        modalities = {error.modality: False}
+    probes = {name: _probe(scope, architecture, name) for name, required in modalities.items() if required}
+    sizes = {name: None if built is None else built.taken.get(name) for name, built in probes.items()}
+    return dict.fromkeys(modalities) | sizes
+
+
 def _probe(scope: Scope, architecture: str, modality: str) -> CostBuilder | None:
     """Return a build with one item whose size the class decides; None if it takes any size."""
     axes: dict[str, Any] = axes_of(with_items(Call(1, 1), scope, architecture))
