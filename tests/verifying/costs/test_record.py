@@ -108,7 +108,12 @@ def test_classes_that_take_token_ids_are_in_scope() -> None:
     scope = record.in_scope()
     assert {"T5EncoderModel", "T5ForConditionalGeneration"} <= {*scope["t5"]}
     assert "CLIPTextModelWithProjection" in scope["clip_text_model"]
-    assert "vit" not in scope
+    assert {"ViTModel", "LlavaModel", "WhisperForAudioClassification"} <= {
+        *scope["vit"],
+        *scope["llava"],
+        *scope["whisper"],
+    }
+    assert "patchtst" not in scope  # time series
 
 
 @pytest.mark.reference
