@@ -70,6 +70,11 @@ class Case:
     def scope(self) -> Scope:
         return Scope(self.spec, self.config)
 
+    @property
+    def takes_media(self) -> bool:
+        """True if the class takes images, videos or audio."""
+        return takes_media(self.architecture, self.spec.model_type)
+
     def forward(self, call: Call) -> Forward:
         """Return the costs by the spec. Errors: :class:`ArchspecError`."""
         return Forward(self.scope, self.architecture, *call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 from archspec.costs.activations import StepActivations
@@ -30,12 +30,14 @@ from archspec.verifying.costs.cases import (
     training_calls,
     with_encoder,
 )
+from archspec.verifying.costs.media import keeps_text, media_calls
 
 RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
 _EXPERT = re.compile(r"expert_\d+")
 _STEP_LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
 _SHORT_ENCODER = 9  # tokens
 _MASKED_CALLS = (Call(2, 5), Call(1, 16), Call(1, 17), Call(1, 67), Call(1, 3, 15))
+_MASKED_MEDIA = 6  # forward passes with media
 _STATIC_CALLS = (Call(2, 5), Call(1, 17))
 ALLOCATING_CALLS = (Call(2, 5), Call(1, 15), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 1, 600))
 Row = tuple[str, str, Any, Any]  # quantity, module, expected, found
@@ -194,13 +196,21 @@ def _short_calls(chosen: tuple[Call, ...]) -> Callable[[Case, int], Iterator[Cal
     return points
 
 
+def _masked_calls(case: Case, number: int) -> Iterator[Call]:
+    """Yield short forward passes: with media if the class takes any, of text if it runs without."""
+    if case.takes_media:
+        yield from islice(media_calls(case.scope, case.architecture, case.model()), _MASKED_MEDIA)
+    if not case.takes_media or keeps_text(case.model()):
+        yield from _short_calls(_MASKED_CALLS)(case, number)
+
+
 FORWARD = Instrument(forward_calls, _forward_rows)
 TEXT = Instrument(text_calls, _forward_rows)
 TRAINING = Instrument(
     lambda case, _: training_calls(case.scope, has_encoder_and_decoder(case.model(trains=True))),
     _training_rows,
 )
-MASKED = Instrument(_short_calls(_MASKED_CALLS), _masked_rows)
+MASKED = Instrument(_masked_calls, _masked_rows)
 STATIC = Instrument(_short_calls(_STATIC_CALLS), _static_rows)
 
 
