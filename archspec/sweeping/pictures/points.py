@@ -141,12 +141,15 @@ def picture_of(sweeps: Sequence[Asked], log: str) -> Picture:
 
 def _place_of_config(sweep: Asked, one: Axis) -> int:
     """Return the position of the config's value if the grid has it, else the middle one."""
+    middle = len(one.values) // 2
+    if one.name in sweep.subject.lengths.names:
+        return middle
     try:
         model = load(sweep.subject.config, sweep.architecture, specs=sweep.subject.library)
         scope, leaf = owner(model.scope, one.name)
         return one.values.index(scope.get(leaf))
     except (ArchspecError, AttributeError, KeyError, ValueError):
-        return len(one.values) // 2
+        return middle
 
 
 def _names_of(sweeps: Sequence[Asked]) -> list[str]:
