@@ -254,7 +254,7 @@ class CallReport(OfModel, Report):
         self.call, self.architecture = call, call.architecture
         self.model_type = call.scope.spec.model_type
 
-    def received(self) -> list[tuple[str, str]]:
+    def input_rows(self) -> list[tuple[str, str]]:
         """Return the lengths and items of the forward pass, and what became of each file, as rows."""
         facts = (*self._axes.values(), *self._items.values(), *self._tokens.values())
         rows = [one.line(self) for one in facts if one.options["title"]]

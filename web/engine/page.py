@@ -188,7 +188,7 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
 def received(report: archspec.Flops) -> list[tuple[str, str]]:
     """Return what a class receives instead of images, videos and audio; nothing for a call without them."""
     has_items = any(getattr(report, name) for name in ITEMS)
-    return list(dict.fromkeys(report.received())) if has_items else []
+    return list(dict.fromkeys(report.input_rows())) if has_items else []
 
 
 def lengths(call: dict[str, Any], *models: archspec.Model) -> dict[str, Any]:

@@ -87,6 +87,30 @@ def test_what_a_class_takes() -> None:
     assert found("llama", "LlamaModel") == {}
 
 
+def test_the_inputs_of_a_model() -> None:
+    names = ("LlamaModel", "ResNetModel", "LlavaModel", "WhisperModel", "Wav2Vec2Model")
+    llama, resnet, llava_model, whisper, wav2vec2 = (archspec.load(name).inputs for name in names)
+    assert llama == {"text": None} and resnet == {"images": None} and wav2vec2 == {"audios": None}
+    assert llava_model == {"text": None, "images": None}  # it runs without images
+    assert whisper == {"text": None, "audios": (3000,)}
+
+
+def test_tokens_exclude_text_tokens() -> None:
+    model = archspec.load("LlavaModel")
+    with pytest.raises(ArchspecError, match="text_tokens cannot be combined with tokens"):
+        model.forward(tokens=5, text_tokens=5)
+
+
+def test_what_a_model_receives() -> None:
+    found = archspec.load("ViTModel").flops(images=["2@640x480"])
+    assert found.input_rows() == [
+        ("batch size", "2"),
+        ("images received", "224×224"),
+        ("image 640×480", "resized to 224×224"),
+        ("processor", "defaults of ViTImageProcessor"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
