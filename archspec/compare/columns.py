@@ -151,6 +151,7 @@ _COSTS: dict[str, Callable[[Forward, str], int | None]] = {
     "flops_per_token": _flops_per_token,
     "cache_bytes": _cache,
     "cache_bytes_per_token": _cache_per_token,
+    "item_tokens": lambda forward, dtype: forward.item_tokens,
 }
 OF_CALL = tuple(_COSTS)  # columns that depend on the lengths of a forward pass
 IN_BYTES = ("bytes", *(name for name in _COSTS if "bytes" in name))  # columns that depend on a dtype

@@ -254,13 +254,23 @@ class CallReport(OfModel, Report):
         self.call, self.architecture = call, call.architecture
         self.model_type = call.scope.spec.model_type
 
+    def received(self) -> list[tuple[str, str]]:
+        """Return the lengths and items of the forward pass, and what became of each file, as rows."""
+        facts = (*self._axes.values(), *self._items.values(), *self._tokens.values())
+        rows = [one.line(self) for one in facts if one.options["title"]]
+        return [row for row in (*rows, *_file_rows(self)) if row[1]]
+
 
 def facts_table(report: Report, name: str, *more: tuple[str, str]) -> Table:
     """Return the table of the facts that have a title, and of more rows; ``name`` is its heading."""
     rows = [one.line(report) for one in facts_of(type(report)).values() if one.options["title"]]
+    return Table(f"{name}|", [row for row in (*rows, *more, *_file_rows(report)) if row[1]], header=False)
+
+
+def _file_rows(report: Report) -> list[tuple[str, str]]:
+    """Return what became of each image, video and audio file of a call."""
     files = getattr(getattr(report, "call", None), "files", ())
-    more += tuple((file, text) for file, _, text in (line.partition(": ") for line in files))
-    return Table(f"{name}|", [row for row in (*rows, *more) if row[1]], header=False)
+    return [(file, text) for file, _, text in (line.partition(": ") for line in files)]
 
 
 def note_lines(notes: list[str]) -> Iterator[str]:

@@ -163,6 +163,8 @@ ALLOCATION_HELP = {  # of the KV cache
     "static": "transformers' StaticCache, allocated in advance; absent if it is not validated for the class",
     "pages": "a paged cache with blocks of 16 tokens in all layers",
 }
-COST_COLUMNS = ("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes")  # of a sweep
+COST_COLUMNS = (  # of a sweep
+    *("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes", "item_tokens"),
+)
 FORMULAS = {**QUANTITIES, **COSTS}  # quantities with a closed form
 BUDGETS = [*(name for name, quantity in QUANTITIES.items() if quantity.budget), "bytes"]  # of solve()

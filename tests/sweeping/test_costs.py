@@ -53,6 +53,7 @@ def of_verbs(config: Any, architecture: str, point: Any, names: list[str], lengt
             return None
         found: dict[str, Any] = {"tokens": call.call.tokens, "cache_elements": call.cache_elements()}
         found["cache_bytes"] = call.cache_bytes(model.dtype)
+        found["item_tokens"] = call.item_tokens
         found["flops"] = model.flops(**lengths).flops
         found |= {name: getattr(call, name) for name in ("masked_flops", "training_flops") if name in names}
     except ArchspecError:

@@ -21,6 +21,7 @@ from archspec.language.expression import Locals
 from archspec.language.values import value_of
 from archspec.specs.records import GRID, MAPS, MODALITIES, Body, Module
 from archspec.specs.torch_layers import decidable
+from archspec.tables.items import written_size
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
@@ -174,10 +175,10 @@ class OnItems(Flowing):
             return
         is_less = module.other_sizes == "less" and all(map(le, map(value_of, given), map(value_of, size)))
         if not is_less and not self.takes_others(module) and any(map(ne, given, size)):
-            what, takes = value_text(given), value_text(size)
-            takes = f"at most {takes}" if module.other_sizes == "less" else takes
-            help_ = f"pass {modality} of {takes}, or leave out {option(modality)}"
-            raise ArchspecError(f"{module.name} takes {modality} of {takes}, not {what}", help=help_)
+            takes = ("at most " if module.other_sizes == "less" else "") + value_text(size)
+            message = f"{module.name} takes {modality} of {takes}, not {value_text(given)}"
+            written = option(modality, [written_size(map(value_of, size))])
+            raise ArchspecError(message, help=f"pass {written}, or leave out {option(modality)}")
 
     def _check_multiples(self, modality: str, given: list[Any], units: list[Any]) -> None:
         if UNKNOWN in given:

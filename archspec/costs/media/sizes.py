@@ -47,7 +47,7 @@ class UnknownSize(ArchspecError):
 
 def unknown_size(modality: str) -> UnknownSize:
     """Return the error for a class that takes items of any size, if none is given."""
-    name = option(modality[:-1], _EXAMPLES[modality])
+    name = option(modality, [_EXAMPLES[modality]])
     found = UnknownSize(f"the size of the {modality} is missing", help=f"pass {name}, for example")
     found.modality = modality
     return found

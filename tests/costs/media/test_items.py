@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import archspec
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.media.items import takes
@@ -121,3 +122,52 @@ def test_the_tokens_of_an_image_have_a_formula() -> None:
     form = ClosedForm.derive(scope, "LlavaModel", "item_tokens", Call(1, 99, images=((56, 56),) * 2))
     assert {symbol.name for symbol in form.expr.free_symbols} >= {"images", "height", "width"}
     assert form.evaluate() == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "items"),
+    [
+        ("Qwen2VLForConditionalGeneration", {"images": [(224, 448), (56, 56)], "videos": [(4, 56, 84)]}),
+        ("LlavaNextForConditionalGeneration", {"images": [(768, 1024), (336, 336)]}),
+        ("PaliGemmaForConditionalGeneration", {"images": [(224, 224)] * 2}),
+        ("Qwen2AudioForConditionalGeneration", {"audios": ["30s"]}),
+    ],
+)
+def test_text_tokens_and_all_tokens_give_the_same_costs(name: str, items: dict[str, Any]) -> None:
+    """The second build takes over parts of the first one, whose sequences are shorter."""
+    by_text = archspec.load(name).forward(batch=1, text_tokens=9, **items)
+    by_all = archspec.load(name).forward(batch=1, tokens=by_text.call.tokens, **items)
+    assert by_text.flops_by_module == by_all.flops_by_module
+    assert by_text.cache == by_all.cache
+    assert by_text.tokens_by_item == by_all.tokens_by_item
+    assert (by_text.built.encodes, by_text.built.attends) == (by_all.built.encodes, by_all.built.attends)
+
+
+def test_the_usual_number_of_tokens_holds_all_items() -> None:
+    model = archspec.load("LlavaNextForConditionalGeneration")
+    assert model.forward(images=[(768, 1024)]).call.tokens == 2340 + 1
+    assert model.forward(images=[(336, 336)]).call.tokens == 2048
+    formula = model.quantity("item_tokens", images=[(768, 1024)])
+    assert formula.evaluate() == model.forward(images=[(768, 1024)]).item_tokens == 2340
+
+
+def test_a_line_on_a_file_has_the_tokens_of_all_its_tensors() -> None:
+    call = archspec.load("Idefics3ForConditionalGeneration").forward(images=["2@1024x768"], text_tokens=1)
+    assert call.files[0].startswith("image 1024×768: resized to 1456×1092") and len(call.files) == 2
+    assert call.files[0].endswith("390 tokens") and call.item_tokens == 2 * 390
+    only = archspec.load("LlavaModel").forward(images=[(768, 1024)], text_tokens=1).files[0]
+    assert only == "image 1024×768: resized to 336×336, the only size that LlavaModel takes, 576 tokens"
+
+
+def test_the_text_model_limits_the_tokens_of_the_whole() -> None:
+    model = archspec.load("CLIPModel")
+    assert model.forward(images=[(224, 224)]).call.tokens == 77
+    with pytest.raises(ArchspecError, match=r"text_config.max_position_embeddings = 77"):
+        model.forward(tokens=78, images=[(224, 224)])
+
+
+def test_files_that_a_class_does_not_take_are_refused_as_such() -> None:
+    with pytest.raises(ArchspecError, match="Qwen2VLModel does not take audios\nhelp: leave out audios"):
+        archspec.load("Qwen2VLModel").forward(audios=["30s"])
+    with pytest.raises(ArchspecError, match=r"pass audios=\['3000f'\], or leave out audios"):
+        archspec.load("WhisperModel").forward(tokens=4, audios=["2000f"])
