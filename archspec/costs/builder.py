@@ -21,7 +21,7 @@ from archspec.costs.records import (
 )
 from archspec.language.domain import Exact
 from archspec.language.expression import Expression, Locals
-from archspec.specs.records import MEDIA_TOKENS, MODALITIES, Body, Module, Runs
+from archspec.specs.records import MAPS, MEDIA_TOKENS, MODALITIES, Body, Module, Runs
 from archspec.tree.builder import cache_builder
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
@@ -233,7 +233,7 @@ class Costed(Deferring):
     def _complete(self, built: Node, module: Module) -> None:
         frame, attributes = self.frames[-1], module.body if isinstance(module.body, dict) else {}
         own = [self.evaluate_saved(name, one) for name, one in frame.saves.items() if name not in attributes]
-        products = [self.evaluate(op, frame.local) for op in module.ops]
+        products = [self._product(op, frame) for op in module.ops]
         products = [found for found in products if found is not None]
         built.costs = [*built.costs, *(cost for cost, _, _ in products)]
         if is_training(self.axes):
@@ -245,6 +245,16 @@ class Costed(Deferring):
         built.cache = [*built.cache, *(tensor for _, kept, _ in products for tensor in kept)]
         for state in cache_tensors(self, module.cache, "state"):
             built.cache += [state._replace(allocation=one) for one in self.allocations]
+
+
+    def _product(self, op: Expression, frame: Frame) -> Any:
+        """Evaluate one of `ops:` at the axes of the module's start, with the feature maps at its end."""
+        if frame.axes is not None and self.axes is not None and self.on_items:
+            frame.now = {**frame.axes, MAPS: self.axes[MAPS]}
+        try:
+            return self.evaluate(op, frame.local)
+        finally:
+            frame.now = None
 
 
 class CostBuilder(Costed):

@@ -183,7 +183,8 @@ def inner_axes(axes: Axes, given: Axes) -> Axes:
     if given.keys() == {"tokens"}:
         found |= dict.fromkeys(name for name in GRID if name in axes)  # convolutions run on these tokens
     if "context" not in given:
-        found["context"] = found["past"] + found["tokens"]
+        past = found["past"]
+        found["context"] = found["tokens"] if type(past) is int and past == 0 else past + found["tokens"]
     times = given.get("times", 1)
     found["times"] = axes["times"] * times
     found["trained"] = axes["trained"] * given.get("trained", times)

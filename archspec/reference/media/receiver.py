@@ -19,8 +19,8 @@ _FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
 _LISTED = ("pixtral", "emu3")
 _SIDES = {"depth_pro": 1536}  # of images, where the config has other sizes
 _FRAMES = (  # their pixel values have frames
-    *("instructblipvideo", "timesformer", "tvp", "videomae", "vivit", "xclip"),
-    *("videoprism_vision_model", "vjepa2"),
+    *("instructblipvideo", "timesformer", "tvp", "videomae", "vivit"),
+    *("xclip", "xclip_vision_model", "videoprism_vision_model", "vjepa2"),
 )
 
 
@@ -78,6 +78,11 @@ class Receiver:
             "spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio", default=1
         )
         return found if isinstance(found, int) else 1
+
+    @cached_property
+    def windows(self) -> int:
+        """Windows of patches along the height, or in all; 0 for a tower without a number of them."""
+        return int(self.find("num_windows", among=self.tower("vision"), default=0))
 
     @cached_property
     def frames_of_patch(self) -> int:

@@ -73,6 +73,10 @@ def images(to: Receiver) -> Inputs:
         found["pixel_attention_mask"] = ones(*lead, *shape)
     if "interpolate_pos_encoding" in to.names and shape != to.side:
         found["interpolate_pos_encoding"] = True
+    for name in {"prompt_pixel_values", "prompt_masks"} & to.names:
+        found[name] = random(to, *lead, to.channels, *shape)
+    if "task_inputs" in to.names:
+        found["task_inputs"] = ones(n, to.config.task_seq_len)
     return found
 
 
@@ -88,7 +92,9 @@ def videos(to: Receiver) -> Inputs:
         raise ValueError("videos of several sizes in one call")
     frames, height, width = sizes[0]
     name = "pixel_values_videos" if "pixel_values_videos" in to.names else "pixel_values"
-    found = {name: random(to, len(sizes), frames, to.channels, height, width)}
+    one_by_one = to.config.model_type == "xclip_vision_model"
+    lead = (len(sizes) * frames,) if one_by_one else (len(sizes), frames)
+    found = {name: random(to, *lead, to.channels, height, width)}
     if "interpolate_pos_encoding" in to.names and (height, width) != to.side:
         found["interpolate_pos_encoding"] = True
     return found

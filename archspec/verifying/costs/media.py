@@ -29,6 +29,28 @@ _MROPE = {
     "mrope_section": [8, 12, 12],
     "partial_rotary_factor": 0.5,
 }
+_RATIOS = {"long": 7, "mid": 5, "short": 3}
+_INTRACLASS: Config = {  # of each convolution: kernel, stride, padding
+    **dict.fromkeys(("reduce_channel", "return_channel"), [1, 1, 0]),
+    **{f"vertical_long_to_small_conv_{r}ratio": [[k, 1], 1, [k // 2, 0]] for r, k in _RATIOS.items()},
+    **{f"horizontal_small_to_long_conv_{r}ratio": [[1, k], 1, [0, k // 2]] for r, k in _RATIOS.items()},
+    **{f"symmetric_conv_long_{r}ratio": [k, 1, k // 2] for r, k in _RATIOS.items()},
+}
+_SERVER_DET = {
+    "intraclass_block_config": _INTRACLASS,
+    "kernel_list": [3, 2, 2],
+    "scale_factor_list": [1, 2, 4, 8],
+}
+_LCNET_V4 = {
+    "model_type": "pp_lcnet_v4",
+    "block_configs": [
+        [[3, 96, 96, 1, True]],
+        [[3, 96, 96, 2, False]],
+        [[3, 96, 192, 2, False]],
+        [[3, 192, 384, 2, True]],
+    ],
+    "out_features": ["stage1", "stage2", "stage3", "stage4"],
+}
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
@@ -41,7 +63,40 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "idefics3": {"vision_config": {"image_size": 256}},
     "instructblip": {"image_token_id": 50265},
     "instructblipvideo": {"video_token_id": 50265},
+    "lw_detr": {"projector_scale_factors": [2.0, 0.5]},
+    "rf_detr": {
+        "backbone_config": {
+            "model_type": "rf_detr_dinov2",
+            "hidden_size": 384,
+            "num_attention_heads": 6,
+            "image_size": 560,
+            "out_features": ["stage2", "stage5", "stage8", "stage11"],
+        }
+    },
+    "sapiens2": {"head_config": {"upsample_out_channels": [64, 32], "conv_out_channels": [32]}},
     "janus": {"vision_config": {"projection_dim": 4096}},
+    "pp_ocrv5_mobile_rec": {
+        "backbone_config": {
+            "model_type": "pp_lcnet_v3",
+            "block_configs": [
+                [[3, 16, 32, 1, False]],
+                [[3, 32, 64, 1, False]],
+                [[3, 64, 128, [2, 1], False]],
+                [[3, 128, 256, [1, 2], False]],
+                [[5, 256, 512, [2, 1], True], [5, 512, 512, [2, 1], False]],
+            ],
+            "out_features": ["stage5"],
+        }
+    },
+    "pp_ocrv5_server_det": _SERVER_DET,
+    "pp_ocrv6_medium_det": {**_SERVER_DET, "backbone_config": _LCNET_V4},
+    "pp_ocrv6_small_det": {"backbone_config": _LCNET_V4, "layer_list_out_channels": [96, 96, 192, 384]},
+    "uvdoc": {
+        "backbone_config": {
+            "model_type": "uvdoc_backbone",
+            "out_features": [f"stage{i + 1}" for i in range(6)],
+        }
+    },
     "qwen2_vl": {
         "vision_config": {"hidden_size": 3584},
         "text_config": {"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
@@ -149,7 +204,7 @@ def media_sizes(scope: Scope, architecture: str, to: Receiver) -> dict[str, list
         height, width = (
             given[-2:] if given else (4 * unit, 6 * unit) if to.takes_patches else to.side or _SIDE
         )
-        step = unit if to.takes_patches else 32
+        step = unit if to.takes_patches else to.patch * to.windows if to.windows else 32
         sizes = [(height, width), (height + step, width + 2 * step)]
         sizes += [] if to.takes_patches else [(height + 19, width + 5)]
         found[kind] = [(frames, *size) for size in sizes] if kind == "videos" else sizes
