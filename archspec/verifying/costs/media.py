@@ -29,6 +29,7 @@ _MROPE = {
     "mrope_section": [8, 12, 12],
     "partial_rotary_factor": 0.5,
 }
+_GRANITE_SPEECH: Config = {"projector_config": {"model_type": "blip_2_qformer", "encoder_hidden_size": 1024}}
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
@@ -38,10 +39,12 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "glm4v": {"text_config": {"rope_parameters": _MROPE}},
     "glm4v_moe": {"text_config": {"head_dim": 128, "rope_parameters": _MROPE}},
     "glmga": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
+    **dict.fromkeys(("granite_speech", "granite_speech_plus"), _GRANITE_SPEECH),
     "idefics3": {"vision_config": {"image_size": 256}},
     "instructblip": {"image_token_id": 50265},
     "instructblipvideo": {"video_token_id": 50265},
     "janus": {"vision_config": {"projection_dim": 4096}},
+    "moonshine_streaming": {"num_key_value_heads": 8},
     "qwen2_vl": {
         "vision_config": {"hidden_size": 3584},
         "text_config": {"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
