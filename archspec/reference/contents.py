@@ -38,7 +38,7 @@ def configs_in(config: Any) -> Iterator[Any]:
 def has_encoder_and_decoder(model: Any) -> bool:
     """Return True if a model has an encoder and a decoder."""
     decodes = any("decoder" in name for name, _ in model.named_modules())
-    return decodes and "decoder_input_ids" in parameters_of(model)
+    return decodes and bool({"decoder_input_ids", "decoder_input_values"} & parameters_of(model))
 
 
 def parameters_of(model: Any) -> set[str]:

@@ -83,6 +83,13 @@ def test_a_short_call_leaves_bigbird_as_it_was_built() -> None:
     assert measure(model, short) != fresh == measure(model, long)
 
 
+def test_audio_tokens_have_several_codes() -> None:
+    config = {"num_hidden_layers": 1, "num_key_value_heads": 2, "head_dim": 8, "hidden_size": 32}
+    raw = {"encoder_config": config, "decoder_config": {**config, "cross_hidden_size": 32}}
+    found = measure(instance("DiaModel", raw, "dia"), Call(2, 3, 0, 5, 5))
+    assert {shape[2] for shape in found.cache.values()} == {3, 5}
+
+
 def test_heads_that_return_a_cache_take_none() -> None:
     """Heads of encoder-decoders return the cache of their model, but take none to go on from."""
     call = Call(1, 3, 0, 5, 5)

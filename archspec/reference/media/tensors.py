@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from archspec.reference.media.receiver import Receiver
+from archspec.reference.media.receiver import FEATURES, Receiver
 
 Inputs = dict[str, Any]
 _SQUARE_PATCHES = ("paddleocr_vl", "kimi_k25", "paddleocr_vl_vision", "kimi_k25_vision")
@@ -19,7 +19,8 @@ _MELS_FIRST = (  # in input features, other classes have frames first
         "audioflamingo3_encoder",
     ),
     *("glmasr_encoder", "qwen2_5_omni_audio_encoder", "qwen3_omni_moe_audio_encoder", "qwen3_asr_encoder"),
-    *("dots3_note_audio_encoder", "moss_transcribe_diarize_audio", "clvp_encoder", "clvp", "univnet"),
+    *("dots3_note_audio_encoder", "moss_transcribe_diarize_audio", "clvp_encoder", "clvp"),
+    "qwen2_5_omni_bigvgan",
 )
 _MELS = (
     "num_mel_bins",
@@ -29,6 +30,8 @@ _MELS = (
     "n_mels",
     "input_dim",
     "input_size",
+    "model_in_dim",
+    "mel_dim",
 )
 _PAIRS = ("efficientloftr", "lightglue", "superglue")  # each item is two images
 _GROUPED = ("idefics", "colmodernvbert", "modernvbert")  # pixel values are those of each sequence
@@ -36,8 +39,11 @@ _CHANNELS = (  # samples have channels
     *("encodec", "dac", "mimi", "mimi_encoder", "xcodec", "xcodec2", "higgs_audio_v2_tokenizer", "neucodec"),
     *("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pe_audio", "pe_audio_encoder"),
     *("pe_audio_video", "pe_audio_video_encoder", "wavtokenizer", "wavtokenizer_encoder"),
-    *("vibevoice_acoustic_tokenizer",),
+    *("vibevoice_acoustic_tokenizer", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_asr"),
+    *("omniasr", "omniasr_audio", "omniasr_ctc"),
 )
+_CHUNKED = ("qwen3_asr_encoder",)  # frames are padded to whole chunks
+_UNMASKED = ("granite_speech", "granite_speech_plus")  # their masks are of tokens
 _FIXED_MELS = {"gemma4_audio": 128, "gemma3n_audio": 128, "pop2piano": 512}  # that the config does not say
 _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
@@ -105,27 +111,54 @@ def audios(to: Receiver) -> Inputs:
     lengths = to.call.audios
     if not lengths:
         return {}
-    n, longest = len(lengths), max(lengths)
-    if "input_values" in to.names:
-        if to.config.model_type == "audio-spectrogram-transformer":
-            found = {"input_values": random(to, n, longest, to.config.num_mel_bins)}
-        elif to.config.model_type in _CHANNELS:
-            found = {"input_values": random(to, n, to.find("audio_channels", default=1), longest)}
-        else:
-            found = {"input_values": random(to, n, longest)}
-    else:
-        mels = _mels(to)
-        if to.config.model_type in ("clap", "clap_audio_model"):
-            found = {"input_features": random(to, n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
-        else:
-            shape = (mels, longest) if to.tower("audio").model_type in _MELS_FIRST else (longest, mels)
-            found = {"input_features": random(to, n, *shape)}
-    for name in ("input_features_mask", "feature_attention_mask", "padding_mask"):
-        if name in to.names and (name != "padding_mask" or "input_ids" in to.names):
-            found[name] = integers([[1] * one + [0] * (longest - one) for one in lengths])
+    if "feature_lens" in to.names:  # one after the other
+        features = random(to, _mels(to), sum(lengths))
+        return {"input_features": features, "feature_lens": integers(lengths)}
+    tower = to.tower("audio")
+    longest = max(lengths)
+    if tower.model_type in _CHUNKED:
+        chunk = 2 * tower.n_window
+        longest = -(-longest // chunk) * chunk
+    found = _waveform(to, longest) if "input_values" in to.names else _spectrogram(to, longest)
+    for name in _audio_masks(to, found):
+        found[name] = integers([[1] * one + [0] * (longest - one) for one in lengths])
+    if "audio_mel_mask" in to.names:  # of padding
+        found["audio_mel_mask"] = ~ones(len(lengths), longest).bool()
+    if "chunk_sample_lengths" in to.names:
+        found["chunk_sample_lengths"] = integers([one * tower.hop_length for one in lengths])
     if len({*lengths}) > 1 and len(found) == 1:
         raise ValueError("audio of several lengths in one call")
     return found
+
+
+def _waveform(to: Receiver, longest: int) -> Inputs:
+    """Return samples, and frames with as many as a second encoder makes of the samples."""
+    n = len(to.call.audios)
+    if to.config.model_type == "audio-spectrogram-transformer":
+        return {"input_values": random(to, n, longest, to.config.num_mel_bins)}
+    if to.config.model_type not in _CHANNELS:
+        return {"input_values": random(to, n, longest)}
+    found = {"input_values": random(to, n, to.find("audio_channels", default=1), longest)}
+    if "input_features" in to.names:
+        frames = to.model.acoustic_encoder(found["input_values"]).shape[-1]
+        found["input_features"] = random(to, n, frames, _mels(to))
+    return found
+
+
+def _spectrogram(to: Receiver, longest: int) -> Inputs:
+    n, mels = len(to.call.audios), _mels(to)
+    if to.config.model_type in ("clap", "clap_audio_model"):
+        return {"input_features": random(to, n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
+    shape = (mels, longest) if to.tower("audio").model_type in _MELS_FIRST else (longest, mels)
+    return {next(name for name in FEATURES if name in to.names): random(to, n, *shape)}
+
+
+def _audio_masks(to: Receiver, found: Inputs) -> set[str]:
+    """Return the arguments that say which frames, or samples, are not padding."""
+    if to.config.model_type in _UNMASKED:
+        return set()
+    masks = set() if "input_values" in found else {"input_features_mask", "feature_attention_mask"}
+    return to.names & (masks | ({"padding_mask"} if "input_ids" in to.names else set()))
 
 
 def _mels(to: Receiver) -> int:

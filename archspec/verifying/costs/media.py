@@ -51,6 +51,7 @@ _LCNET_V4 = {
     ],
     "out_features": ["stage1", "stage2", "stage3", "stage4"],
 }
+_GRANITE_SPEECH: Config = {"projector_config": {"model_type": "blip_2_qformer", "encoder_hidden_size": 1024}}
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
@@ -60,6 +61,7 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "glm4v": {"text_config": {"rope_parameters": _MROPE}},
     "glm4v_moe": {"text_config": {"head_dim": 128, "rope_parameters": _MROPE}},
     "glmga": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
+    **dict.fromkeys(("granite_speech", "granite_speech_plus"), _GRANITE_SPEECH),
     "idefics3": {"vision_config": {"image_size": 256}},
     "instructblip": {"image_token_id": 50265},
     "instructblipvideo": {"video_token_id": 50265},
@@ -97,6 +99,7 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
             "out_features": [f"stage{i + 1}" for i in range(6)],
         }
     },
+    "moonshine_streaming": {"num_key_value_heads": 8},
     "qwen2_vl": {
         "vision_config": {"hidden_size": 3584},
         "text_config": {"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
