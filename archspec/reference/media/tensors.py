@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from archspec.reference.media.positioned import POSITIONS, image_patches, video_patches
 from archspec.reference.media.receiver import Receiver
 
 Inputs = dict[str, Any]
@@ -49,6 +50,8 @@ def images(to: Receiver) -> Inputs:
         return {}
     if to.grid_name:
         return _patches(to, [(1, height, width) for height, width in sizes], to.grid_name)
+    if POSITIONS & to.names:
+        return image_patches(to)
     if "spatial_shapes" in to.names:
         return _padded_patches(to)
     if "image_sizes" in to.names and to.find("image_grid_pinpoints"):
@@ -84,6 +87,8 @@ def videos(to: Receiver) -> Inputs:
     if "video_grid_thw" in to.names:
         found = _patches(to, sizes, "video_grid_thw")
         return {"pixel_values_videos": found.pop("pixel_values"), **found}
+    if "video_position_ids" in to.names:
+        return video_patches(to)
     if len({*sizes}) > 1:
         raise ValueError("videos of several sizes in one call")
     frames, height, width = sizes[0]

@@ -22,18 +22,23 @@ TEXT = 7  # tokens in addition to those of media
 _ENCODED = 9  # tokens of an encoder of text, or of a Q-Former
 _SIDE, _FRAMES, _SAMPLES, _MEL_FRAMES = (224, 224), 4, 16000, 160
 _LAYERS = 2
-_NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path")
+_NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path", "per_layer_config")  # derived ones, too
 _MROPE = {
     "rope_type": "default",
     "rope_theta": 10000.0,
     "mrope_section": [8, 12, 12],
     "partial_rotary_factor": 0.5,
 }
+_LLAMA4: Config = {"hidden_size": 1408, "vision_output_dim": 4096, "image_size": 336}
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
     "blip-2": {"image_token_id": 50265},
     "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},
+    **{
+        name: {f"{part}_config": {"model_type": f"{name}_{part}"} for part in ("vision", "audio")}
+        for name in ("gemma4", "gemma4_unified")
+    },
     "glm46v": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
     "glm4v": {"text_config": {"rope_parameters": _MROPE}},
     "glm4v_moe": {"text_config": {"head_dim": 128, "rope_parameters": _MROPE}},
@@ -42,6 +47,8 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "instructblip": {"image_token_id": 50265},
     "instructblipvideo": {"video_token_id": 50265},
     "janus": {"vision_config": {"projection_dim": 4096}},
+    "llama4": {"vision_config": _LLAMA4},
+    "llama4_vision_model": _LLAMA4,
     "qwen2_vl": {
         "vision_config": {"hidden_size": 3584},
         "text_config": {"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
