@@ -267,7 +267,7 @@ def validation_gap(scope: Scope, gap: str | None) -> str | None:
 
 def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | None) -> None:
     """Raise :class:`ArchspecError` for a useless or missing sequence length of an encoder."""
-    if encoder_tokens and built.modalities:
+    if encoder_tokens and built.modalities and not built.encodes:
         name, items = option("encoder_tokens"), " and ".join(built.modalities)
         message = f"{name} has no effect: the length of the encoder follows from the {items}"
         raise ArchspecError(message, help=f"leave out {name}")

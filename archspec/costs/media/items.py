@@ -63,6 +63,11 @@ def tokens_of_items(built: CostBuilder, call: Call) -> dict[str, list[int]]:
 
 
 def placed_tokens(built: CostBuilder, call: Call) -> int:
+    """Return how many of a sequence's tokens its items are; none of a decoder's with an encoder."""
+    return 0 if built.encodes else _most_placed(built, call)
+
+
+def _most_placed(built: CostBuilder, call: Call) -> int:
     """Return the tokens of the items of one sequence; items are spread evenly, in order.
 
     A sequence with fewer of them is padded.
@@ -79,10 +84,13 @@ def placed_tokens(built: CostBuilder, call: Call) -> int:
 
 def check_placed(built: CostBuilder, call: Call) -> None:
     """Raise :class:`ArchspecError` for fewer tokens than those of the items."""
-    least = placed_tokens(built, call)
-    if call.tokens < least:
-        message = f"{option('tokens', call.tokens)}: images, videos and audios alone are {least:,} tokens"
-        help_ = f"pass {option('tokens')} of at least {least:,}, or {option('text')}"
+    least = _most_placed(built, call)
+    name = "encoder_tokens" if built.encodes else "tokens"
+    given = getattr(call, name)
+    if given < least:
+        message = f"{option(name, given)}: images, videos and audios alone are {least:,} tokens"
+        help_ = f"pass {option(name)} of at least {least:,}"
+        help_ += "" if built.encodes else f", or {option('text')}"
         raise ArchspecError(message, help=help_)
 
 

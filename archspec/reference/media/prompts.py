@@ -10,6 +10,10 @@ from archspec.reference.media.receiver import Receiver
 from archspec.reference.media.tensors import MAKERS, Inputs, integers, random
 
 _CODES = {"image": 1, "video": 2, "audio": 3}  # of mm_token_type_ids
+_COUNTS = {  # fields with the tokens of an item, where no method returns as many features
+    ("blip-2", "image"): "num_query_tokens",
+    ("gemma3n", "audio"): "audio_soft_tokens_per_image",
+}
 _FIRST_WORD = 5  # the ids before are often special
 _MOST_WORDS = 10000
 
@@ -27,8 +31,10 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
     """Return how many tokens each image, video and audio becomes, by kind."""
     found = {}
     for kind, taken in given.items():
-        get = _features_of(to.model, kind, taken)
-        if taken and get is not None and _token(to, kind) is not None:
+        get, field = _features_of(to.model, kind, taken), _COUNTS.get((to.config.model_type, kind))
+        if taken and field is not None and _token(to, kind) is not None:
+            found[kind] = [int(to.find(field))] * len(getattr(to.call, f"{kind}s"))
+        elif taken and get is not None and _token(to, kind) is not None:
             found[kind] = _rows(get, taken, getattr(to.call, f"{kind}s"))
     return found
 

@@ -16,6 +16,10 @@ _IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images")
 _GRIDS = ("image_grid_thw", "grid_thw", "image_grid_hw")
 _SAMPLES = ("input_values", "audio_values")
 FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
+_MERGES = (
+    *("spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio"),
+    "pooling_kernel_size",
+)
 _LISTED = ("pixtral", "emu3")
 _SIDES = {"depth_pro": 1536}  # of images, where the config has other sizes
 _ANY_LENGTH = (  # of audios; their positions limit only the text
@@ -78,9 +82,7 @@ class Receiver:
     @cached_property
     def merge(self) -> int:
         """Patches that become one token, along the height."""
-        found = self.find(
-            "spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio", default=1
-        )
+        found = self.find(*_MERGES, default=1)
         return found if isinstance(found, int) else 1
 
     @cached_property

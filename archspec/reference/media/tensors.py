@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from archspec.reference.media.positioned import POSITIONS, image_patches, video_patches
 from archspec.reference.media.receiver import FEATURES, Receiver
 
 Inputs = dict[str, Any]
@@ -50,11 +51,16 @@ _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
 def images(to: Receiver) -> Inputs:
     """Return the arguments for the images of a forward pass."""
+    return (_cut_images(to) or _whole_images(to)) if to.call.images else {}
+
+
+def _cut_images(to: Receiver) -> Inputs:
+    """Return images that a processor cuts into patches or tiles; nothing for a class that takes them whole."""
     sizes = to.call.images
-    if not sizes:
-        return {}
     if to.grid_name:
         return _patches(to, [(1, height, width) for height, width in sizes], to.grid_name)
+    if POSITIONS & to.names:
+        return image_patches(to)
     if "spatial_shapes" in to.names:
         return _padded_patches(to)
     if "image_sizes" in to.names and to.find("image_grid_pinpoints"):
@@ -64,6 +70,11 @@ def images(to: Receiver) -> Inputs:
     if "flattened_patches" in to.names:
         counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
         return {"flattened_patches": random(to, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
+    return {}
+
+
+def _whole_images(to: Receiver) -> Inputs:
+    sizes = to.call.images
     shape = (max(height for height, _ in sizes), max(width for _, width in sizes))
     batch, n = to.call.batch, len(sizes)
     grouped = "pixel_attention_mask" in to.names or to.config.model_type in _GROUPED
@@ -94,6 +105,8 @@ def videos(to: Receiver) -> Inputs:
     if "video_grid_thw" in to.names:
         found = _patches(to, sizes, "video_grid_thw")
         return {"pixel_values_videos": found.pop("pixel_values"), **found}
+    if "video_position_ids" in to.names:
+        return video_patches(to)
     if len({*sizes}) > 1:
         raise ValueError("videos of several sizes in one call")
     frames, height, width = sizes[0]

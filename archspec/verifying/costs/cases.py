@@ -18,7 +18,8 @@ from archspec.reference.costs import instance
 from archspec.reference.saved import training_model
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
-from archspec.verifying.costs.media import default_config, keeps_text, media_calls, shallow, takes_media
+from archspec.verifying.costs.fitting import default_config
+from archspec.verifying.costs.media import keeps_text, media_calls, shallow, takes_media
 from archspec.verifying.verifier import TRIES, Verifier
 
 ENCODER_TOKENS = 33
