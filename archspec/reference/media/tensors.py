@@ -55,7 +55,7 @@ def images(to: Receiver) -> Inputs:
 
 
 def _cut_images(to: Receiver) -> Inputs:
-    """Return images that a processor cuts into patches or tiles; nothing for a class that takes them whole."""
+    """Return images that a processor cuts into patches or tiles; nothing for whole images."""
     sizes = to.call.images
     if to.grid_name:
         return _patches(to, [(1, height, width) for height, width in sizes], to.grid_name)
