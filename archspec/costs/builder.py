@@ -247,7 +247,6 @@ class Costed(Deferring):
         for state in cache_tensors(self, module.cache, "state"):
             built.cache += [state._replace(allocation=one) for one in self.allocations]
 
-
     def _product(self, op: Expression, frame: Frame) -> Any:
         """Evaluate one of `ops:` at the axes of the module's start, with the feature maps at its end."""
         if frame.axes is not None and self.axes is not None and self.on_items:

@@ -93,7 +93,9 @@ def by_module(counter: Any, model: Any) -> dict[str, int]:
         if path and (parent := _parent(path, whole)) in own:
             own[parent] -= whole[path]
     for path in sorted(whole, key=lambda path: path.count("."), reverse=True):
-        if path and own[path] < 0 and (parent := _parent(path, whole)) in own:  # called by a module further up
+        if (
+            path and own[path] < 0 and (parent := _parent(path, whole)) in own
+        ):  # called by a module further up
             own[parent], own[path] = own[parent] + own[path], 0
     return {path: flops for path, flops in own.items() if flops}
 

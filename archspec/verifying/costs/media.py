@@ -31,7 +31,7 @@ _MROPE = {
 }
 _RATIOS = {"long": 7, "mid": 5, "short": 3}
 _INTRACLASS: Config = {  # of each convolution: kernel, stride, padding
-    **dict.fromkeys(("reduce_channel", "return_channel"), [1, 1, 0]),
+    **{name: [1, 1, 0] for name in ("reduce_channel", "return_channel")},
     **{f"vertical_long_to_small_conv_{r}ratio": [[k, 1], 1, [k // 2, 0]] for r, k in _RATIOS.items()},
     **{f"horizontal_small_to_long_conv_{r}ratio": [[1, k], 1, [0, k // 2]] for r, k in _RATIOS.items()},
     **{f"symmetric_conv_long_{r}ratio": [k, 1, k // 2] for r, k in _RATIOS.items()},
@@ -54,6 +54,7 @@ _LCNET_V4 = {
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
+    "bridgetower": {"contrastive_hidden_size": 512, "logit_scale_init_value": 2.6592},
     "blip-2": {"image_token_id": 50265},
     "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},
     "glm46v": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
@@ -177,9 +178,9 @@ def _with_text(model: Any, call: Call, to: Receiver) -> Iterator[Call]:
         return
     if "qformer_input_ids" in to.names:
         call = call._replace(encoder_tokens=_ENCODED, new_encoder_tokens=_ENCODED)
-    least = least_tokens(model, call) if "input_ids" in to.names else 0
+    least = least_tokens(model, call) if to.reads_ids else 0
     whole = call._replace(tokens=TEXT if to.decodes else least + TEXT)
-    if to.decodes and "input_ids" in to.names:
+    if to.decodes and to.reads_ids:
         whole = whole._replace(encoder_tokens=least + _ENCODED, new_encoder_tokens=least + _ENCODED)
     yield whole
     if to.keeps_cache:

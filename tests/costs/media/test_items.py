@@ -9,7 +9,8 @@ import pytest
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.media.items import takes
-from archspec.costs.records import Call
+from archspec.costs.media.sizes import UNKNOWN
+from archspec.costs.records import Call, inner_axes
 from archspec.errors import ArchspecError
 from archspec.specs.library import shipped_library
 from archspec.symbolic.closed_form import ClosedForm
@@ -121,3 +122,19 @@ def test_the_tokens_of_an_image_have_a_formula() -> None:
     form = ClosedForm.derive(scope, "LlavaModel", "item_tokens", Call(1, 99, images=((56, 56),) * 2))
     assert {symbol.name for symbol in form.expr.free_symbols} >= {"images", "height", "width"}
     assert form.evaluate() == 32
+
+
+def test_a_head_multiplies_the_feature_maps_of_its_backbone() -> None:
+    swin = {"model_type": "swin", "embed_dim": 32, "depths": [1] * 4, "num_heads": [1] * 4}
+    found = forward(
+        "maskformer",
+        "MaskFormerForInstanceSegmentation",
+        {"backbone_config": {**swin, "image_size": 64}, "decoder_config": {"decoder_layers": 1}},
+        images=((64, 96),),
+    )
+    assert found.flops_by_module[""] == 2 * 100 * 256 * 16 * 24
+
+
+def test_an_unknown_size_is_the_context_of_what_runs_on_it() -> None:
+    axes = {"past": 0, "tokens": UNKNOWN, "context": UNKNOWN, "times": 1, "trained": 1}
+    assert inner_axes(axes, {"batch": 1})["context"] is UNKNOWN
