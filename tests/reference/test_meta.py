@@ -102,3 +102,21 @@ def test_heads_that_return_a_cache_take_none() -> None:
     both = instance("T5Model", {**_T5, "is_encoder_decoder": False}, "t5")  # one cache for both attentions
     with pytest.raises(Unavailable, match="is_encoder_decoder=False"):
         measure(both, Call(1, 1, 0, 5, 5))
+
+
+def test_a_module_that_is_called_from_further_up_has_its_own_flops() -> None:
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 5))
+
+        def forward(self, given: Any) -> Any:
+            return self.inner[1](self.inner(given)[:, :3])
+
+    model = Outer()
+    with FlopCounterMode(display=False) as counter:
+        model(torch.ones(1, 2))
+    assert by_module(counter, model) == {"inner.0": 2 * 2 * 3, "inner.1": 2 * (2 * 3 * 5)}

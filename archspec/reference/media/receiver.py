@@ -155,6 +155,11 @@ class Receiver:
         return self.decodes or "input_ids" in self.names
 
     @property
+    def reads_ids(self) -> bool:
+        """Return True if a class reads token ids beside a decoder's; those of PP-FormulaNet are labels."""
+        return "input_ids" in self.names and self.config.model_type != "pp_formulanet"
+
+    @property
     def keeps_cache(self) -> bool:
         """Return True if a class takes a cache."""
         return bool(self.names & {"cache", "past_key_values"})

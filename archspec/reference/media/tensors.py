@@ -90,11 +90,15 @@ def _whole_images(to: Receiver) -> Inputs:
         found["pixel_attention_mask"] = ones(*lead, *shape)
     if "interpolate_pos_encoding" in to.names and shape != to.side:
         found["interpolate_pos_encoding"] = True
-    for name in {"prompt_pixel_values", "prompt_masks"} & to.names:
-        found[name] = random(to, *lead, to.channels, *shape)
-    if "task_inputs" in to.names:
-        found["task_inputs"] = ones(n, to.config.task_seq_len)
-    return found
+    return found | _prompts(to, shape)
+
+
+def _prompts(to: Receiver, shape: tuple[int, int]) -> Inputs:
+    """Return what segmentation models take beside images: SegGPT an example, OneFormer a task."""
+    n = len(to.call.images)
+    names = {"prompt_pixel_values", "prompt_masks"} & to.names
+    found = {name: random(to, n, to.channels, *shape) for name in names}
+    return found | ({"task_inputs": ones(n, to.config.task_seq_len)} if "task_inputs" in to.names else {})
 
 
 def videos(to: Receiver) -> Inputs:

@@ -43,6 +43,7 @@ _LLAMA4: Config = {"hidden_size": 1408, "vision_output_dim": 4096, "image_size":
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
+    "bridgetower": {"contrastive_hidden_size": 512, "logit_scale_init_value": 2.6592},
     "blip-2": {"image_token_id": 50265},
     "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},
     **{

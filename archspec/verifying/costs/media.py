@@ -80,9 +80,9 @@ def _with_text(model: Any, call: Call, to: Receiver) -> Iterator[Call]:
         return
     if "qformer_input_ids" in to.names:
         call = call._replace(encoder_tokens=_ENCODED, new_encoder_tokens=_ENCODED)
-    least = least_tokens(model, call) if "input_ids" in to.names else 0
+    least = least_tokens(model, call) if to.reads_ids else 0
     whole = call._replace(tokens=TEXT if to.decodes else least + TEXT)
-    if to.decodes and "input_ids" in to.names:
+    if to.decodes and to.reads_ids:
         whole = whole._replace(encoder_tokens=least + _ENCODED, new_encoder_tokens=least + _ENCODED)
     yield whole
     if to.keeps_cache:

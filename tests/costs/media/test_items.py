@@ -10,7 +10,8 @@ import archspec
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.media.items import takes
-from archspec.costs.records import Call
+from archspec.costs.media.sizes import UNKNOWN
+from archspec.costs.records import Call, inner_axes
 from archspec.errors import ArchspecError
 from archspec.specs.library import shipped_library
 from archspec.symbolic.closed_form import ClosedForm
@@ -195,3 +196,19 @@ def test_files_that_a_class_does_not_take_are_refused_as_such() -> None:
         archspec.load("Qwen2VLModel").forward(audios=["30s"])
     with pytest.raises(ArchspecError, match=r"pass audios=\['3000f'\], or leave out audios"):
         archspec.load("WhisperModel").forward(tokens=4, audios=["2000f"])
+
+
+def test_a_head_multiplies_the_feature_maps_of_its_backbone() -> None:
+    swin = {"model_type": "swin", "embed_dim": 32, "depths": [1] * 4, "num_heads": [1] * 4}
+    found = forward(
+        "maskformer",
+        "MaskFormerForInstanceSegmentation",
+        {"backbone_config": {**swin, "image_size": 64}, "decoder_config": {"decoder_layers": 1}},
+        images=((64, 96),),
+    )
+    assert found.flops_by_module[""] == 2 * 100 * 256 * 16 * 24
+
+
+def test_an_unknown_size_is_the_context_of_what_runs_on_it() -> None:
+    axes = {"past": 0, "tokens": UNKNOWN, "context": UNKNOWN, "times": 1, "trained": 1}
+    assert inner_axes(axes, {"batch": 1})["context"] is UNKNOWN
