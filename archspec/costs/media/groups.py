@@ -111,6 +111,8 @@ class OnItems(Flowing):
         assert frame.module is not None
         if modality not in frame.sections:
             frame.sections[modality] = self.groups(modality, modality not in frame.module.placeholders)
+            for outer in self.frames:
+                outer.inner.setdefault(modality, frame.sections[modality])
         found: list[Group] = frame.sections[modality]
         return found
 
@@ -196,7 +198,7 @@ class OnItems(Flowing):
         """Return the tokens of all items of a modality, for each sequence."""
         modality = f"{name.partition('_')[0]}s"
         outer = self.axes or {}
-        groups = frame.sections.get(modality, [])
+        groups = frame.sections.get(modality) or frame.inner.get(modality, [])
         if len(groups) == 1 and value_of(groups[0].start["batch"]) == value_of(outer["batch"]):
             return groups[0].now["tokens"]
         total = sum(group.now["batch"] * group.now["tokens"] for group in groups)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from archspec.configs.scope import Scope
@@ -138,12 +138,12 @@ def _few_layers(config: Any) -> Config:
             }
             chosen = _each_kind([*zip(*by_layer.values(), strict=True)])
             found |= {name: len(chosen)} | {key: [one[i] for i in chosen] for key, one in by_layer.items()}
-        elif _LISTS.fullmatch(name) and isinstance(value, list) and all(type(one) is int for one in value):
+        elif _LISTS.fullmatch(name) and isinstance(value, list | tuple) and all(type(one) is int for one in value):
             found |= {} if all(-_LAYERS <= one < _LAYERS for one in value) else {name: _shorter(name, value)}
     return found
 
 
-def _shorter(name: str, layers: list[int]) -> list[int]:
+def _shorter(name: str, layers: Sequence[int]) -> list[int]:
     """Return which of few layers are chosen; as many as before if their outputs are concatenated."""
     if "deepstack" in name or "block" in name or "cross" in name:
         return [*range(_LAYERS)][-len(layers) :] if "cross" not in name else [_LAYERS - 1]
