@@ -164,11 +164,12 @@ class CallCosts(NamedTuple):
 
         ``tokens`` are the closed forms in all regions.
         """
-        only = next(iter(tokens)) if len(tokens) == 1 else None
-        only = only if type(only) is int else self.lengths.given.get(TOKENS)
-        text, known = self.lengths.text(only), {*self.lengths.given, *self.lengths.names}
+        lengths, only = self.lengths, next(iter(tokens)) if len(tokens) == 1 else None
+        if type(only) is not int or (lengths.has_items and lengths.names):
+            only = lengths.given.get(TOKENS)
+        text, known = lengths.text(only), {*lengths.given, *lengths.names}
         note = f"costs are for a forward pass with {text}" if text else ""
-        if only is not None or {TOKENS, "text_tokens"} & known:
+        if only is not None or lengths.only or {TOKENS, "text_tokens"} & known:
             return note
         note = f"{note}, and as many tokens as a config has positions for, at most {USUAL_TOKENS:,}"
         return note if TOKENS in self.names else f"{note}; the column tokens shows how many"

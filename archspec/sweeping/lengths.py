@@ -140,7 +140,8 @@ class Lengths:
 
     def text(self, tokens: int | None) -> str:
         """Return the lengths of all points for a sentence, with the tokens if all points have as many."""
-        given = {"batch": 1, **self.given}
+        is_batch = self.only in self.modalities or self.given.get(self.only or "")  # items are the batch
+        given = {**({} if is_batch else {"batch": 1}), **self.given}
         if tokens is not None and not self.only:
             given["tokens"] = tokens
         known = {name: given[name] for name in (*AXES, *ITEMS) if given.get(name)}

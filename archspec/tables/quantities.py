@@ -21,7 +21,13 @@ def _no_terms(node: Any) -> list[Term]:
     return []
 
 
-_UNITS = {"parameter": "parameters", "buffer": "elements", "cache": "elements", "activation": "bytes"}
+_UNITS = {
+    "parameter": "parameters",
+    "buffer": "elements",
+    "cache": "elements",
+    "activation": "bytes",
+    "item_tokens": "tokens",
+}
 
 
 class Quantity(NamedTuple):
@@ -46,7 +52,7 @@ class Quantity(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The unit of the number: parameters, elements, bytes or FLOPs."""
+        """The unit of the number: parameters, elements, bytes, tokens or FLOPs."""
         return _UNITS.get(self.kind, "FLOPs")
 
     @property

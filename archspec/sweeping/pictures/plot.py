@@ -17,6 +17,7 @@ import numpy as np
 
 from archspec.errors import SweepError, option
 from archspec.extras import import_optional
+from archspec.sweeping.columns import BYTES
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.files import refuse_existing, whole_file
 from archspec.sweeping.pictures.panels import FINE, Panel, draw_contour, draw_pareto, lines, unit_of
@@ -99,7 +100,7 @@ def _note(sweep: Asked) -> str:
         lengths = subject.lengths.text(None)
     ties = ", ".join(f"{name} = {tie.text}" for name, tie in subject.ties.items())
     kept = " and ".join(condition.text for condition in subject.where)
-    dtype = f"bytes at {subject.dtype}" if subject.dtype and "bytes" in sweep.asked else ""
+    dtype = f"bytes at {subject.dtype}" if subject.dtype and BYTES & {*sweep.asked} else ""
     return "; ".join(
         part for part in (dtype, lengths, ties and f"with {ties}", kept and f"where {kept}") if part
     )
