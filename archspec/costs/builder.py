@@ -27,8 +27,7 @@ from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.typing_light import Any
 
-_ENCODER_AXES = ("encoder_tokens", "new_encoder_tokens")
-_READS = ("attends", "reads_encoder")
+_ENCODER_AXES, _READS = ("encoder_tokens", "new_encoder_tokens"), ("attends", "reads_encoder")
 _ITSELF = (None, None)  # a read of a layer's index itself
 _REUSED = ("memo", "layers", "outputs", "taken", "only", "encodes", "returns_cache", *_READS)
 _Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, with their items there
@@ -250,10 +249,9 @@ class Costed(Deferring):
         """Evaluate one of `ops:` at the axes of the module's start, with the feature maps at its end."""
         if frame.axes is not None and self.axes is not None and self.on_items:
             frame.now = {**frame.axes, MAPS: self.axes[MAPS]}
-        try:
-            return self.evaluate(op, frame.local)
-        finally:
-            frame.now = None
+        found = self.evaluate(op, frame.local)
+        frame.now = None
+        return found
 
 
 class CostBuilder(Costed):

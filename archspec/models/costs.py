@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from archspec.models.memory import Memory, Training
 
 
+def inputs(self: Any) -> dict[str, tuple[int, ...] | None]:
+    """The inputs of a forward pass: `text`, and `images`, `videos` or `audios` with their default size.
+
+    >>> import archspec
+    >>> archspec.load("ViTModel").inputs, archspec.load("Qwen2VLModel").inputs
+    ({'images': (224, 224)}, {'text': None, 'images': None, 'videos': None})
+    """
+    from archspec.costs.lengths import inputs_of
+
+    return inputs_of(self.scope, self.architecture)
+
+
 @check_arguments
 def params_bytes(self: Any, dtype: str | None = None) -> int:
     """Return bytes of the unique parameters in a dtype (default: the config's dtype or quantization)."""

@@ -81,18 +81,6 @@ class Model:
         return Fields(self.scope)
 
     @cached_property
-    def inputs(self) -> dict[str, tuple[int, ...] | None]:
-        """The inputs of a forward pass: `text`, and `images`, `videos` or `audios` with their default size.
-
-        >>> import archspec
-        >>> archspec.load("ViTModel").inputs, archspec.load("Qwen2VLModel").inputs
-        ({'images': (224, 224)}, {'text': None, 'images': None, 'videos': None})
-        """
-        from archspec.costs.lengths import inputs_of
-
-        return inputs_of(self.scope, self.architecture)
-
-    @cached_property
     def _tensors(self) -> list[Tensor]:
         return tensors(self.root)
 
@@ -221,6 +209,7 @@ class Model:
         """True if the config has a quantization_config."""
         return quantization_of(self.quantized_config) is not None
 
+    inputs = cached_property(costs.inputs)
     params_bytes = costs.params_bytes
     weights = costs.weights
     forward = costs.forward

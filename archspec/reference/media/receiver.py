@@ -156,7 +156,7 @@ class Receiver:
 
     @property
     def reads_ids(self) -> bool:
-        """Return True if a class reads token ids beside a decoder's; those of PP-FormulaNet are labels."""
+        """Return True if a class reads token ids next to a decoder's; those of PP-FormulaNet are labels."""
         return "input_ids" in self.names and self.config.model_type != "pp_formulanet"
 
     @property

@@ -94,7 +94,7 @@ def _whole_images(to: Receiver) -> Inputs:
 
 
 def _prompts(to: Receiver, shape: tuple[int, int]) -> Inputs:
-    """Return what segmentation models take beside images: SegGPT an example, OneFormer a task."""
+    """Return what segmentation models take with images: SegGPT an example, OneFormer a task."""
     n = len(to.call.images)
     names = {"prompt_pixel_values", "prompt_masks"} & to.names
     found = {name: random(to, n, to.channels, *shape) for name in names}
