@@ -201,18 +201,20 @@ def _items(modality: str) -> Fact:
         f"{sizes} of each of the {modality} that the model receives",
         lambda self: getattr(self.call.call, modality),
         title=f"{modality} received",
-        text=lambda items, _: ", ".join(
-            (f"{count} of " if count > 1 else "") + size_text(size) for size, count in _count_sizes(items)
+        text=lambda items, self: ", ".join(
+            (f"{count} of " if count > 1 else "") + size_text(size)
+            for size, count in _count_sizes(items, self.call)
         ),
         kind=kind,
     )
     return found
 
 
-def _count_sizes(items: list[Any]) -> list[tuple[tuple[int, ...], int]]:
-    """Return each size once, with its number."""
+def _count_sizes(items: list[Any], call: Any) -> list[tuple[tuple[int, ...], int]]:
+    """Return each size once, with its number; without text, one item may stand for the whole batch."""
     sizes = [tuple(one) if isinstance(one, list) else (one,) for one in items]
-    return [(size, sizes.count(size)) for size in dict.fromkeys(sizes)]
+    times = call.call.batch if call.built.textless and len(items) == 1 else 1
+    return [(size, times * sizes.count(size)) for size in dict.fromkeys(sizes)]
 
 
 def _item_tokens(modality: str) -> Fact:
