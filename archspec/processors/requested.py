@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from archspec.configs.origin import Origin
-from archspec.configs.reader import read_json_file
+from archspec.configs.reader import find_file, read_json_file
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, option
 from archspec.processors.canvas import Trace
@@ -172,9 +172,7 @@ def _processor(scope: Scope) -> Processor:
 
 def _preprocessor(origin: Origin) -> dict[str, Any] | None:
     """Return the file next to the config; None without one."""
-    folder = os.path.dirname(origin.name)
     if not origin.text or os.path.basename(origin.name) != "config.json":
         return None
-    paths = (os.path.join(folder, name) for name in _FILES)
-    path = next((path for path in paths if os.path.isfile(path)), None)
+    path = find_file(origin.name, _FILES)
     return None if path is None else read_json_file(path)
