@@ -29,15 +29,25 @@ _MROPE = {
     "mrope_section": [8, 12, 12],
     "partial_rotary_factor": 0.5,
 }
+_REPVIT: Config = {
+    "model_type": "timm_wrapper",
+    "architecture": "repvit_m1.dist_in1k",
+    "num_classes": 0,
+    "model_args": {"in_chans": 3, "features_only": True, "out_indices": [0, 1, 2, 3]},
+}
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
+    "beit": {"out_indices": [1, 2, 3, 4]},
     "blip-2": {"image_token_id": 50265},
+    "edgetam": {"vision_config": {"backbone_config": _REPVIT}},
+    "edgetam_vision_model": {"backbone_config": _REPVIT},
     "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},
     "glm46v": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
     "glm4v": {"text_config": {"rope_parameters": _MROPE}},
     "glm4v_moe": {"text_config": {"head_dim": 128, "rope_parameters": _MROPE}},
     "glmga": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
+    "hiera": {"decoder_hidden_size": 512, "decoder_depth": 8, "decoder_num_heads": 16},
     "idefics3": {"vision_config": {"image_size": 256}},
     "instructblip": {"image_token_id": 50265},
     "instructblipvideo": {"video_token_id": 50265},
@@ -48,11 +58,14 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     },
     "shieldgemma2": {"vision_config": {"image_size": 896, "patch_size": 14}},
     "smolvlm": {"vision_config": {"image_size": 256}},
+    "vitmatte": {"hidden_size": 768, "fusion_hidden_sizes": [256, 128, 64, 32]},
 }
 _DEPTH = re.compile(
     r"(num_hidden|num|n|encoder|decoder|num_encoder|num_decoder|hidden)_(layers?|blocks)|depth|num_res_blocks"
 )
-_LISTS = re.compile(r".*(indexes|indices|_index|deepstack_visual.*|feature_layers?|cross_attention_layers)")
+_LISTS = re.compile(
+    r".*(indexes|indices|_index|deepstack_visual.*|feature_layers?|extract_layers|cross_attention_layers)"
+)
 
 
 def default_config(spec: Spec) -> Config:
@@ -101,17 +114,19 @@ def media_calls(scope: Scope, architecture: str, model: Any) -> Iterator[Call]:
 
 
 def _items(sizes: dict[str, list[Any]], to: Receiver) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield a batch and the sizes of its items, of each kind and of all kinds."""
+    """Yield a batch and the sizes of its items, of each kind and of all kinds.
+
+    The first few have the first size, as it may be the only one that a class takes.
+    """
     for kind, (first, *others) in sizes.items():
         mixed = (first, others[0] if others and kind != "audios" and to.mixes else first, first)
-        for one in (first, *others):
-            yield 1, {kind: (one,)}
+        found = [(1, (first,)), *((1, (one,)) for one in others)]
         if to.decodes or not to.has_text:
-            yield 3, {kind: mixed}
+            found.insert(1, (3, mixed))
         else:
-            yield 1, {kind: mixed}
-            yield 2, {kind: (first,) * 2}
-            yield 2, {kind: (first, first, *mixed[1:])}
+            found.insert(2, (2, (first, first)))
+            found += [(1, mixed), (2, (first, first, *mixed[1:]))]
+        yield from ((batch, {kind: items}) for batch, items in found)
     if len(sizes) > 1:
         yield 2, {kind: (first,) * 2 for kind, (first, *_) in sizes.items()}
 
@@ -168,34 +183,48 @@ def shallow(model_type: str, raw: Config) -> Config:
 def _few_layers(config: Any) -> Config:
     stated = inspect.signature(type(config)).parameters
     fields = {name: one for name, one in vars(config).items() if name in stated and name[0] != "_"}
+    outputs = [len(one) for name, one in fields.items() if name.endswith("out_indices") and one]
+    least = max(_LAYERS, *outputs, len(getattr(config, "out_indices", None) or ()))
     found: Config = {}
     for name, value in fields.items():
         if hasattr(value, "to_dict"):
             if inner := _few_layers(value):
                 given = {key: one for key, one in value.to_diff_dict().items() if key not in _NOT_FIELDS}
                 found[name] = merge_configs(given, inner)
-        elif _DEPTH.fullmatch(name) and type(value) is int and value > _LAYERS:
+        elif _DEPTH.fullmatch(name) and type(value) is int and value > least:
             by_layer = {
-                key: one for key, one in fields.items() if isinstance(one, list) and len(one) == value
+                key: one for key, one in fields.items() if isinstance(one, list | tuple) and len(one) == value
             }
-            chosen = _each_kind([*zip(*by_layer.values(), strict=True)])
+            chosen = _each_kind([*zip(*by_layer.values(), strict=True)], least)
             found |= {name: len(chosen)} | {key: [one[i] for i in chosen] for key, one in by_layer.items()}
-        elif _LISTS.fullmatch(name) and isinstance(value, list) and all(type(one) is int for one in value):
+        elif name.endswith("out_indices") and value:
+            found[name] = [one + (name == "out_indices") for one in range(len(value))]
+        elif _LISTS.fullmatch(name) and isinstance(value, list | tuple) and {*map(type, value)} == {int}:
             found |= {} if all(-_LAYERS <= one < _LAYERS for one in value) else {name: _shorter(name, value)}
-    return found
+    return found | _last_stages(config, found)
 
 
-def _shorter(name: str, layers: list[int]) -> list[int]:
+def _last_stages(config: Any, found: Config) -> Config:
+    """Return the outputs of a backbone whose stages are layers: as many as before, the last ones."""
+    names, depths = getattr(config, "stage_names", ()), [found[one] for one in found if _DEPTH.fullmatch(one)]
+    stages, outputs = getattr(config, "num_hidden_layers", 0), len(getattr(config, "out_indices", None) or ())
+    if not depths or len(names) != stages + 1:
+        return {}
+    last = [*range(depths[0] + 1)][-outputs:]
+    return {"out_indices": last, "out_features": [names[one] for one in last]}
+
+
+def _shorter(name: str, layers: list[int] | tuple[int, ...]) -> list[int]:
     """Return which of few layers are chosen; as many as before if their outputs are concatenated."""
     if "deepstack" in name or "block" in name or "cross" in name:
         return [*range(_LAYERS)][-len(layers) :] if "cross" not in name else [_LAYERS - 1]
     return [min(max(one, -_LAYERS - 1), _LAYERS - 1) for one in layers]
 
 
-def _each_kind(layers: list[Any]) -> list[int]:
-    """Return the places of one layer of each kind, of two at least."""
+def _each_kind(layers: list[Any], least: int) -> list[int]:
+    """Return the places of one layer of each kind, of a number at least."""
     first = sorted({str(layer): place for place, layer in reversed([*enumerate(layers)])}.values())
-    return first if len(first) >= _LAYERS else [*range(_LAYERS)]
+    return first if len(first) >= least else [*range(least)]
 
 
 def merge_configs(base: Config, over: Config) -> Config:
