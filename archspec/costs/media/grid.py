@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archspec.errors import ArchspecError
 from archspec.typing_light import Any
 
 _RANKS = {"1d": ("length",), "2d": ("height", "width"), "3d": ("frames", "height", "width")}
@@ -63,5 +64,8 @@ def _steps(size: Any, kernel: Any, step: Any) -> Any:
 
 
 def _each(given: Any, rank: int) -> list[Any]:
-    """Return one value for each axis."""
-    return list(given) if isinstance(given, list | tuple) else [given] * rank
+    """Return one value for each axis. Errors: :class:`ArchspecError` for a list of another length."""
+    values = list(given) if isinstance(given, list | tuple) else [given]
+    if len(values) not in (1, rank):
+        raise ArchspecError(f"{values} is not a size of {rank} axes: the forward pass fails")
+    return values * (rank // len(values))

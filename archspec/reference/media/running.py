@@ -18,13 +18,9 @@ from archspec.reference.verdicts import Unavailable, one_line
 LARGEST = 200_000_000  # parameters of a model with weights
 NO_CACHE = "the class returns no cache"
 _HOOKS = "_output_capturing"  # transformers' note that they are there
-_NOT_VALUES = (
-    "size of tensor",
-    "shape",
-    "expects",
-    "match",
-    "expected",
-)  # in errors that weights do not mend
+_NOT_VALUES = (  # in errors that weights do not mend
+    *("size of tensor", "shape", "expects", "match", "expected", "should be equal", "too small"),
+)
 Watch = Callable[[], AbstractContextManager[Any]]
 
 

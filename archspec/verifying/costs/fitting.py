@@ -15,6 +15,12 @@ _MROPE = {
     "mrope_section": [8, 12, 12],
     "partial_rotary_factor": 0.5,
 }
+_REPVIT: Config = {
+    "model_type": "timm_wrapper",
+    "architecture": "repvit_m1.dist_in1k",
+    "num_classes": 0,
+    "model_args": {"in_chans": 3, "features_only": True, "out_indices": [0, 1, 2, 3]},
+}
 _RATIOS = {"long": 7, "mid": 5, "short": 3}
 _INTRACLASS: Config = {  # of each convolution: kernel, stride, padding
     "reduce_channel": [1, 1, 0],
@@ -43,8 +49,11 @@ _LLAMA4: Config = {"hidden_size": 1408, "vision_output_dim": 4096, "image_size":
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
+    "beit": {"out_indices": [1, 2, 3, 4]},
     "bridgetower": {"contrastive_hidden_size": 512, "logit_scale_init_value": 2.6592},
     "blip-2": {"image_token_id": 50265},
+    "edgetam": {"vision_config": {"backbone_config": _REPVIT}},
+    "edgetam_vision_model": {"backbone_config": _REPVIT},
     "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},
     **{
         name: {f"{part}_config": {"model_type": f"{name}_{part}"} for part in ("vision", "audio")}
@@ -55,6 +64,7 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "glm4v_moe": {"text_config": {"head_dim": 128, "rope_parameters": _MROPE}},
     "glmga": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
     **dict.fromkeys(("granite_speech", "granite_speech_plus"), _GRANITE_SPEECH),
+    "hiera": {"decoder_hidden_size": 512, "decoder_depth": 8, "decoder_num_heads": 16},
     "idefics3": {"vision_config": {"image_size": 256}},
     "instructblip": {"image_token_id": 50265},
     "instructblipvideo": {"video_token_id": 50265},
@@ -101,6 +111,7 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     },
     "shieldgemma2": {"vision_config": {"image_size": 896, "patch_size": 14}},
     "smolvlm": {"vision_config": {"image_size": 256}},
+    "vitmatte": {"hidden_size": 768, "fusion_hidden_sizes": [256, 128, 64, 32]},
 }
 
 

@@ -9,6 +9,7 @@ from itertools import islice, product
 from typing import Any, NamedTuple
 
 from archspec.costs.activations import StepActivations
+from archspec.costs.media.sizes import size_text, sizes_of
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step, by_module
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
@@ -97,6 +98,7 @@ def compare(instrument: Instrument, cases: Iterable[Case], enough: int | None = 
 
 def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison:
     compared, unavailable, takes_past = 0, "", True
+    taken: set[Any] = set()  # sizes of images, videos and audio
     try:
         for point in instrument.points(case, number):
             if getattr(point, "past", 0) and not takes_past:
@@ -106,23 +108,46 @@ def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison
             except (Unavailable, ArchspecError) as error:
                 if instrument.strict and isinstance(error, Unavailable):
                     raise
+                if isinstance(error, Unavailable) and (size := _other_size(point, taken)):
+                    row = "costs", f"items of {size}, which the class does not take", str(error), "some"
+                    return Comparison(compared, (CostDifference(case.config, point, *row),))
                 unavailable = unavailable or str(error)
                 takes_past = NO_CACHE not in str(error)
                 continue
             if rows:
                 return Comparison(compared, rows)
             compared += 1
+            taken |= _sizes(point)
     except (Refused, Unavailable) as error:
         return Comparison(unavailable=str(error))
     return Comparison(compared, (), unavailable)
 
 
+def _sizes(point: Any) -> set[Any]:
+    return {*point.images, *point.videos, *point.audios} if isinstance(point, Call) else set()
+
+
+def _other_size(point: Any, taken: set[Any]) -> str:
+    """Return the only size of a call's items if items of another size were taken; '' for other calls."""
+    sizes = _sizes(point)
+    is_other = taken and len(sizes) == 1 and not sizes & taken and not point.past
+    return size_text(sizes_of(sizes.pop())) if is_other else ""
+
+
 def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:
-    """Yield the modules whose FLOPs differ; experts are summed, as values decide which of them run."""
+    """Yield the modules whose FLOPs differ; experts are summed, as values decide which of them run.
+
+    If another module calls the children of one, its own FLOPs are measured as less than 0. They are added
+    to those of the module around it.
+    """
     theirs, ours = Counter[str](), Counter[str]()
     for total, own in ((theirs, expected), (ours, found)):
         for path, flops in own.items():
             total[_EXPERT.sub("expert_0", path)] += flops
+    for path in sorted((path for path in theirs if path), key=len, reverse=True):
+        if theirs[path] < 0:
+            for total in (theirs, ours):
+                total[path.rpartition(".")[0]] += total.pop(path, 0)
     for path in dict.fromkeys((*theirs, *ours)):
         if theirs[path] != ours[path]:
             yield path, theirs[path], ours[path]

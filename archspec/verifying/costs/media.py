@@ -26,7 +26,9 @@ _NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path", "per_layer_conf
 _DEPTH = re.compile(
     r"(num_hidden|num|n|encoder|decoder|num_encoder|num_decoder|hidden)_(layers?|blocks)|depth|num_res_blocks"
 )
-_LISTS = re.compile(r".*(indexes|indices|_index|deepstack_visual.*|feature_layers?|cross_attention_layers)")
+_LISTS = re.compile(
+    r".*(indexes|indices|_index|deepstack_visual.*|feature_layers?|extract_layers|cross_attention_layers)"
+)
 
 
 def takes_media(architecture: str, model_type: str) -> bool:
@@ -59,17 +61,19 @@ def media_calls(scope: Scope, architecture: str, model: Any) -> Iterator[Call]:
 
 
 def _items(sizes: dict[str, list[Any]], to: Receiver) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield a batch and the sizes of its items, of each kind and of all kinds."""
+    """Yield a batch and the sizes of its items, of each kind and of all kinds.
+
+    The first few have the first size, as it may be the only one that a class takes.
+    """
     for kind, (first, *others) in sizes.items():
         mixed = (first, others[0] if others and kind != "audios" and to.mixes else first, first)
-        for one in (first, *others):
-            yield 1, {kind: (one,)}
+        found = [(1, (first,)), *((1, (one,)) for one in others)]
         if to.decodes or not to.has_text:
-            yield 3, {kind: mixed}
+            found.insert(1, (3, mixed))
         else:
-            yield 1, {kind: mixed}
-            yield 2, {kind: (first,) * 2}
-            yield 2, {kind: (first, first, *mixed[1:])}
+            found.insert(2, (2, (first, first)))
+            found += [(1, mixed), (2, (first, first, *mixed[1:]))]
+        yield from ((batch, {kind: items}) for batch, items in found)
     if len(sizes) > 1:
         yield 2, {kind: (first,) * 2 for kind, (first, *_) in sizes.items()}
 
@@ -126,25 +130,39 @@ def shallow(model_type: str, raw: Config) -> Config:
 def _few_layers(config: Any) -> Config:
     stated = inspect.signature(type(config)).parameters
     fields = {name: one for name, one in vars(config).items() if name in stated and name[0] != "_"}
+    outputs = [len(one) for name, one in fields.items() if name.endswith("out_indices") and one]
+    least = max(_LAYERS, *outputs, len(getattr(config, "out_indices", None) or ()))
     found: Config = {}
     for name, value in fields.items():
         if hasattr(value, "to_dict"):
             if inner := _few_layers(value):
                 given = {key: one for key, one in value.to_diff_dict().items() if key not in _NOT_FIELDS}
                 found[name] = merge_configs(given, inner)
-        elif _DEPTH.fullmatch(name) and type(value) is int and value > _LAYERS:
+        elif _DEPTH.fullmatch(name) and type(value) is int and value > least:
             by_layer = {
-                key: one for key, one in fields.items() if isinstance(one, list) and len(one) == value
+                key: one for key, one in fields.items() if isinstance(one, list | tuple) and len(one) == value
             }
-            chosen = _each_kind([*zip(*by_layer.values(), strict=True)])
+            chosen = _each_kind([*zip(*by_layer.values(), strict=True)], least)
             found |= {name: len(chosen)} | {key: [one[i] for i in chosen] for key, one in by_layer.items()}
+        elif name.endswith("out_indices") and value:
+            found[name] = [one + (name == "out_indices") for one in range(len(value))]
         elif _LISTS.fullmatch(name) and _are_layers(value):
             found |= {} if all(-_LAYERS <= one < _LAYERS for one in value) else {name: _shorter(name, value)}
-    return found
+    return found | _last_stages(config, found)
 
 
 def _are_layers(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(type(one) is int for one in value)
+    return isinstance(value, list | tuple) and {*map(type, value)} == {int}
+
+
+def _last_stages(config: Any, found: Config) -> Config:
+    """Return the outputs of a backbone whose stages are layers: as many as before, the last ones."""
+    names, depths = getattr(config, "stage_names", ()), [found[one] for one in found if _DEPTH.fullmatch(one)]
+    stages, outputs = getattr(config, "num_hidden_layers", 0), len(getattr(config, "out_indices", None) or ())
+    if not depths or len(names) != stages + 1:
+        return {}
+    last = [*range(depths[0] + 1)][-outputs:]
+    return {"out_indices": last, "out_features": [names[one] for one in last]}
 
 
 def _shorter(name: str, layers: Sequence[int]) -> list[int]:
@@ -154,7 +172,7 @@ def _shorter(name: str, layers: Sequence[int]) -> list[int]:
     return [min(max(one, -_LAYERS - 1), _LAYERS - 1) for one in layers]
 
 
-def _each_kind(layers: list[Any]) -> list[int]:
-    """Return the places of one layer of each kind, of two at least."""
+def _each_kind(layers: list[Any], least: int) -> list[int]:
+    """Return the places of one layer of each kind, of a number at least."""
     first = sorted({str(layer): place for place, layer in reversed([*enumerate(layers)])}.values())
-    return first if len(first) >= _LAYERS else [*range(_LAYERS)]
+    return first if len(first) >= least else [*range(least)]

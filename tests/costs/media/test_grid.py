@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from archspec.costs.media.grid import grid_after, positions_of
+from archspec.errors import ArchspecError
 
 pytestmark = pytest.mark.reference
 _AXES = {"frames": 1, "height": 1, "width": 1, "length": 1}
@@ -50,6 +51,7 @@ def test_output_sizes_are_those_of_torch(seed: int) -> None:
         ("MaxPool2d", [3], {"stride": 2, "ceil_mode": True}),
         ("Conv2d", [18, 3, 5], {"padding": "same"}),
         ("Conv2d", [18, 3, 5], {"padding": "valid"}),
+        ("Conv2d", [18, 3, 5], {"padding": [1], "stride": [2, 3]}),
     ],
 )
 def test_other_layers_and_arguments(name: str, arguments: list[Any], keywords: dict[str, Any]) -> None:
@@ -58,6 +60,11 @@ def test_other_layers_and_arguments(name: str, arguments: list[Any], keywords: d
     layer = getattr(torch.nn, name)(*arguments, **keywords).to("meta")
     expected = layer(torch.empty(1, 18, 21, 16, device="meta")).shape[2:]
     assert grid_after(name, [21, 16], arguments, keywords) == list(expected)
+
+
+def test_a_list_of_another_length_is_refused() -> None:
+    with pytest.raises(ArchspecError, match=r"\[1, 1, 1\] is not a size of 2 axes: the forward pass fails"):
+        grid_after("Conv2d", [21, 16], [18, 3, 5], {"padding": [1, 1, 1]})
 
 
 def test_which_layers_run_on_a_grid() -> None:
