@@ -80,7 +80,7 @@ def _whole_images(to: Receiver) -> Inputs:
     grouped = "pixel_attention_mask" in to.names or to.config.model_type in _GROUPED
     lead = (batch, _each(to)) if grouped else (n,)
     if to.config.model_type in _PAIRS:
-        lead = n // 2, 2
+        lead = n, 2
     found = {"pixel_values": random(to, *lead, to.channels, *shape)}
     if to.lists_sizes:
         return found | {"image_sizes": integers(sizes)}
