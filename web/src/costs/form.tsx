@@ -40,9 +40,9 @@ const LENGTHS = [
   } as const,
 ];
 const ITEMS = [
-  ["images", "width x height: 1024x768; four: 4@1024x768; other sizes after a comma"],
-  ["videos", "frames@width x height: 16@448x448"],
-  ["audios", "seconds: 30s; samples: 480000; feature frames: 3000f"],
+  ["images", "1024x768 (width x height), or 4@1024x768 for four; other sizes after a comma"],
+  ["videos", "16@448x448 (frames, width x height); others after a comma"],
+  ["audios", "30s, 480000 (samples), or 3000f (feature frames); others after a comma"],
 ] as const;
 const TITLES: Record<string, string> = { audios: "audio", processed: "sizes are those of the tensors" };
 const OF_TEXT: Inputs = { batch: "", tokens: "", past: "", encoder_tokens: "", last: "" };

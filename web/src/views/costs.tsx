@@ -37,7 +37,7 @@ export function CostsView() {
       <CostsForm
         inputs={result?.inputs}
         usual={result && "result" in result.flops ? result.flops.result.tokens : undefined}
-        problems={result ? atInputs(result) : []}
+        problems={result && problems.length === 0 ? atInputs(result) : []}
       />
       <Problems problems={problems} />
       {result && problems.length === 0 ? <Parts costs={result} /> : null}
@@ -75,7 +75,7 @@ function Received({ flops: { received } }: { flops: Flops }) {
   return (
     <section>
       <h2>Model inputs</h2>
-      <dl class="facts" aria-label="model inputs">
+      <dl class="facts" id="model-inputs">
         {received.map(([title, text]) => (
           <Fact key={title + text} title={title} value={text} />
         ))}
