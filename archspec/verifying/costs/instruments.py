@@ -9,7 +9,7 @@ from itertools import islice, product
 from typing import Any, NamedTuple
 
 from archspec.costs.activations import StepActivations
-from archspec.costs.media.sizes import size_text, sizes_of
+from archspec.costs.media.sizes import sizes_of, value_text
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step, by_module
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
@@ -131,7 +131,7 @@ def _other_size(point: Any, taken: set[Any]) -> str:
     """Return the only size of a call's items if items of another size were taken; '' for other calls."""
     sizes = _sizes(point)
     is_other = taken and len(sizes) == 1 and not sizes & taken and not point.past
-    return size_text(sizes_of(sizes.pop())) if is_other else ""
+    return value_text(sizes_of(sizes.pop())) if is_other else ""
 
 
 def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:
