@@ -244,11 +244,10 @@ class Forward:
         return sum(tensor.numel * element_bytes(tensor.dtype or dtype) for tensor in kept)
 
 
-def check_supported(scope: Scope, architecture: str, training: bool = False, items: bool = False) -> None:
-    """Raise :class:`ArchspecError` for a class whose costs, or gradients, were not validated.
-
-    ``items`` asks for a call with images, videos or audio.
-    """
+def check_supported(
+    scope: Scope, architecture: str, training: bool = False, items: Collection[str] = ()
+) -> None:
+    """Raise :class:`ArchspecError` for a class whose costs, or gradients, were not validated for ``items``."""
     library, model_type = scope.spec.library, scope.spec.model_type
     gap = validation_gap(scope, library.costs(model_type).gap(architecture, training, items))
     if gap is None:

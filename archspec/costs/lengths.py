@@ -54,7 +54,7 @@ def forward_of(scope: Scope, architecture: str, *, processed: bool = False, **le
         help_ = f"leave out {option('tokens')}, which includes the tokens of images, videos and audio"
         raise ArchspecError(message, help=help_)
     given = {name: lengths.pop(name) for name in MODALITIES if name in lengths}
-    check_supported(scope, architecture, items=any(given.values()))
+    check_supported(scope, architecture, items=[name for name in given if given[name]])
     check_runs(scope, architecture)
     if (modality := modality_of(scope, architecture)) is not None:
         _check_textless(architecture, modality, lengths)

@@ -54,14 +54,17 @@ class CostRecord(NamedTuple):
     static: Collection[str] = ()
     working_set: Collection[str] = ()
     text: Collection[str] = ()  # other classes, for a text without images, videos and audio
+    without: Mapping[str, Collection[str]] = {}  # of the exact classes, modalities that were not measured
 
-    def gap(self, architecture: str, training: bool = False, items: bool = False) -> str | None:
+    def gap(self, architecture: str, training: bool = False, items: Collection[str] = ()) -> str | None:
         """Return why the costs of a class, or of its ``training``, are not reported; None if they are.
 
-        ``items`` asks for a call with images, videos or audio.
+        ``items`` are the modalities of a call's items.
         """
         if architecture not in self.exact and (items or architecture not in self.text):
             return self.gaps.get(architecture, _UNVALIDATED)
+        if missing := [modality for modality in self.without.get(architecture, ()) if modality in items]:
+            return f"its costs with {' and '.join(missing)} were not validated"
         is_gap = training and architecture not in self.training
         return "its gradients were not validated against torch" if is_gap else None
 

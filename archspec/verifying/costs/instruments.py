@@ -9,7 +9,6 @@ from itertools import islice, product
 from typing import Any, NamedTuple
 
 from archspec.costs.activations import StepActivations
-from archspec.costs.media.sizes import sizes_of, value_text
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step, by_module
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
@@ -31,7 +30,7 @@ from archspec.verifying.costs.cases import (
     training_calls,
     with_encoder,
 )
-from archspec.verifying.costs.media import keeps_text, media_calls
+from archspec.verifying.costs.media import item_sizes, keeps_text, media_calls, other_size
 
 RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
 _EXPERT = re.compile(r"expert_\d+")
@@ -62,6 +61,7 @@ class Comparison(NamedTuple):
     differences: tuple[CostDifference, ...] = ()
     unavailable: str = ""
     configs: tuple[Config, ...] = ()
+    measured: frozenset[str] = frozenset()  # modalities of the points
 
     @property
     def verdict(self) -> str:
@@ -83,22 +83,23 @@ class Instrument(NamedTuple):
 
 def compare(instrument: Instrument, cases: Iterable[Case], enough: int | None = None) -> Comparison:
     """Compare at every point of every case, up to the first point that differs or ``enough`` cases."""
-    compared, unavailable, configs = 0, "", list[Config]()
+    compared, unavailable, configs, measured = 0, "", list[Config](), frozenset[str]()
     for number, case in enumerate(cases):
         found = _compare_case(instrument, case, number)
         compared += found.compared
+        measured |= found.measured
         unavailable = unavailable or found.unavailable
         configs += [case.config] if found.compared else []
         if found.differences:
-            return Comparison(compared, found.differences, unavailable, tuple(configs))
+            return Comparison(compared, found.differences, unavailable, tuple(configs), measured)
         if (instrument.strict and not compared) or len(configs) == enough:
             break
-    return Comparison(compared, (), unavailable, tuple(configs))
+    return Comparison(compared, (), unavailable, tuple(configs), measured)
 
 
 def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison:
     compared, unavailable, takes_past = 0, "", True
-    taken: set[Any] = set()  # sizes of images, videos and audio
+    taken: set[tuple[str, Any]] = set()
     try:
         for point in instrument.points(case, number):
             if getattr(point, "past", 0) and not takes_past:
@@ -108,7 +109,7 @@ def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison
             except (Unavailable, ArchspecError) as error:
                 if instrument.strict and isinstance(error, Unavailable):
                     raise
-                if isinstance(error, Unavailable) and (size := _other_size(point, taken)):
+                if isinstance(error, Unavailable) and (size := other_size(point, taken)):
                     row = "costs", f"items of {size}, which the class does not take", str(error), "some"
                     return Comparison(compared, (CostDifference(case.config, point, *row),))
                 unavailable = unavailable or str(error)
@@ -117,21 +118,10 @@ def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison
             if rows:
                 return Comparison(compared, rows)
             compared += 1
-            taken |= _sizes(point)
+            taken |= item_sizes(point)
     except (Refused, Unavailable) as error:
         return Comparison(unavailable=str(error))
-    return Comparison(compared, (), unavailable)
-
-
-def _sizes(point: Any) -> set[Any]:
-    return {*point.images, *point.videos, *point.audios} if isinstance(point, Call) else set()
-
-
-def _other_size(point: Any, taken: set[Any]) -> str:
-    """Return the only size of a call's items if items of another size were taken; '' for other calls."""
-    sizes = _sizes(point)
-    is_other = taken and len(sizes) == 1 and not sizes & taken and not point.past
-    return value_text(sizes_of(sizes.pop())) if is_other else ""
+    return Comparison(compared, (), unavailable, measured=frozenset(modality for modality, _ in taken))
 
 
 def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:

@@ -9,12 +9,14 @@ from typing import Any
 
 from archspec.configs.scope import Scope
 from archspec.costs.media.items import takes
+from archspec.costs.media.sizes import sizes_of, value_text
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
 from archspec.reference.classes import config_of, model_class
 from archspec.reference.media.receiver import Receiver, kinds_of
 from archspec.reference.media.running import least_tokens
 from archspec.reference.verdicts import Refused, Unavailable
+from archspec.specs.records import MODALITIES
 from archspec.verifying.blame import Config
 from archspec.verifying.costs.fitting import merge_configs
 
@@ -177,3 +179,19 @@ def _each_kind(layers: list[Any], least: int) -> list[int]:
     """Return the places of one layer of each kind, of a number at least."""
     first = sorted({str(layer): place for place, layer in reversed([*enumerate(layers)])}.values())
     return first if len(first) >= least else [*range(least)]
+
+
+def item_sizes(point: Any) -> set[tuple[str, Any]]:
+    """Return the modality and the size of each item."""
+    if not isinstance(point, Call):
+        return set()
+    return {(modality, size) for modality in MODALITIES for size in getattr(point, modality)}
+
+
+def other_size(point: Any, taken: set[tuple[str, Any]]) -> str:
+    """Return the only size of a call's items if one of another size was taken; '' for other calls."""
+    sizes = item_sizes(point)
+    if len(sizes) != 1 or sizes & taken or point.past:
+        return ""
+    [(modality, size)] = sizes
+    return value_text(sizes_of(size)) if modality in {one for one, _ in taken} else ""

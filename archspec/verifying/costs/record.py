@@ -58,6 +58,7 @@ class Line(NamedTuple):
     static: tuple[str, ...] = ()
     working_set: tuple[str, ...] = ()
     text: tuple[str, ...] = ()  # classes that agree without images, videos and audio only
+    without: Mapping[str, list[str]] = {}  # by class, the modalities that could not be measured
 
 
 def in_scope() -> Chosen:
@@ -153,10 +154,12 @@ def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
         {one.architecture: gap(one) for one in outcomes if one.verdict != "exact"},
         activations,
         tuple(one.architecture for one in exact if one.training and one.training.verdict == "exact"),
-        *(tuple(one.architecture for one in exact if name in one.further) for name in FURTHER),
     )
+    further = {name: tuple(one.architecture for one in exact if name in one.further) for name in FURTHER}
     return line._replace(
-        text=tuple(one.architecture for one in outcomes if one.verdict != "exact" and one.text)
+        **further,
+        text=tuple(one.architecture for one in outcomes if one.verdict != "exact" and one.text),
+        without={one.architecture: [*one.without] for one in exact if one.without},
     )
 
 
@@ -187,7 +190,7 @@ def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
 
     rows = {name: line._asdict() for name, line in sorted(lines.items())}
     for row in rows.values():
-        for name in ("activations", "text"):
+        for name in ("activations", "text", "without"):
             if not row[name]:
                 del row[name]
     head = {**versions(), "samples": samples, "seed": seed}

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from archspec.configs.scope import Scope
+from archspec.costs.media.items import takes
 from archspec.costs.media.sizes import UnknownSize
 from archspec.costs.records import Call
 from archspec.costs.working_set import working_set
@@ -55,7 +56,8 @@ class CostOutcome(NamedTuple):
     """The comparison of an architecture's costs with the reference model.
 
     ``activations`` has a comparison for each kind of training; ``further`` lists those of FURTHER that agree.
-    ``text`` is True if a class that does not agree does so without images, videos and audio.
+    ``text`` is True if a class that does not agree does so without images, videos and audio. ``without`` are
+    the modalities that an agreeing class takes and that could not be measured.
     """
 
     architecture: str
@@ -65,6 +67,7 @@ class CostOutcome(NamedTuple):
     activations: Mapping[str, Comparison] = {}  # never changed
     further: tuple[str, ...] = ()
     text: bool = False
+    without: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -85,10 +88,13 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     if forward.verdict != "exact":
         text = _compare_most(TEXT, cases(configs(spec, architecture, samples, seed)), samples)
         return CostOutcome(architecture, spec.model_type, forward, text=text.verdict == "exact")
+    without: tuple[str, ...] = ()
+    if has_media := takes_media(architecture, spec.model_type):
+        taken = takes(Scope(spec, forward.configs[-1]), architecture)
+        without = tuple(modality for modality in taken if modality not in forward.measured)
     if runs_on_items(spec, architecture, forward.configs[0]):
         further = further_agreeing(spec, architecture, forward.configs[1:])
-        return CostOutcome(architecture, spec.model_type, forward, further=further)
-    has_media = takes_media(architecture, spec.model_type)
+        return CostOutcome(architecture, spec.model_type, forward, further=further, without=without)
     few = [*forward.configs[1:]] if has_media else shallow_configs(spec, forward.configs)
     activations = {kind: compare(one, cases(few)) for kind, one in ACTIVATIONS.items()}
     others = configs(spec, architecture, samples, seed)
@@ -98,7 +104,9 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     more = (raw for raw in configs(spec, architecture, samples, seed + 1) if raw not in few)
     tried = chain(few, islice(more, _TRAINING_DRAWS * samples))  # some that run cannot be trained
     training = _compare_most(TRAINING, cases(tried), len(few) - 2)
-    return CostOutcome(architecture, spec.model_type, forward, training, activations, further)
+    return CostOutcome(
+        architecture, spec.model_type, forward, training, activations, further, without=without
+    )
 
 
 def runs_on_items(spec: Spec, architecture: str, raw: Config) -> bool:
