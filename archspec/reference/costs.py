@@ -30,7 +30,7 @@ from archspec.reference.verdicts import Unavailable, measuring_errors
 _ASKED = ("inkling_text",)  # their configs do not ask for a cache, as generate() does
 _ASKED_IN_CALL = ("higgs_audio_v2",)  # they ignore their configs' use_cache
 _WHOLE = ("cpmant",)  # their inputs repeat the cached positions
-_FLOAT32 = ("bros", "fnet")  # einsum with float32 positions; torch's Fourier transforms lack bfloat16
+_FLOAT32 = ("bros", "fnet", "hiera")  # they need float32: einsum with positions, Fourier transforms, a mask
 
 
 class Measured(NamedTuple):

@@ -120,7 +120,7 @@ def _items(sizes: dict[str, list[Any]], to: Receiver) -> Iterator[tuple[int, dic
     """
     for kind, (first, *others) in sizes.items():
         mixed = (first, others[0] if others and kind != "audios" and to.mixes else first, first)
-        found = [(1, (first,)), *((1, (one,)) for one in others)]
+        found: list[tuple[int, tuple[Any, ...]]] = [(1, (one,)) for one in (first, *others)]
         if to.decodes or not to.has_text:
             found.insert(1, (3, mixed))
         else:
