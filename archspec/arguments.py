@@ -40,13 +40,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-def _list_of(fits: Test) -> Test:
-    def is_list(value: Any) -> bool:
-        if not isinstance(value, Collection) or isinstance(value, str | bytes | bytearray | Mapping):
-            return False
-        return getattr(value, "ndim", 1) != 0 and all(map(fits, value))  # NumPy has 0-d arrays
+def _is_list(value: Any) -> bool:
+    if not isinstance(value, Collection) or isinstance(value, str | bytes | bytearray | Mapping):
+        return False
+    return getattr(value, "ndim", 1) != 0  # NumPy has 0-d arrays
 
-    return is_list
+
+def _list_of(fits: Test) -> Test:
+    return lambda value: _is_list(value) and all(map(fits, value))
 
 
 def _mapping_to(kind: type) -> Test:
@@ -80,6 +81,7 @@ _TYPES: dict[str, Accepted] = {  # parts of annotations
     "Mapping[str, str]": ("a mapping of names to texts", "{'n_inner': '4*n_embd'}", (_mapping_to(str),)),
     "Model": ("a model of archspec.load", "archspec.load('gpt2')", (_has("scope"),)),
     "Progress": ("a function", "print", (callable,)),
+    "Sequence[Any]": ("a list", "[(768, 1024)]", (_is_list,)),
     "Sequence[Sweep]": ("a list of sweeps", "[other]", (_list_of(_has("subject")),)),
     "dict[Any, Any]": ("a mapping", "{symbol: 2}", (lambda value: isinstance(value, Mapping),)),
     **dict.fromkeys(("Sequence[str]", "Iterable[str]"), _TEXTS),

@@ -66,6 +66,8 @@ def option(name: str, value: Any = "") -> str:
     name = COMMAND_NAMES.get(name, name)
     if value is True:  # a flag has no value
         return f"--{name.replace('_', '-')}"
+    if isinstance(value, list):  # of items, one for each time that the option is given
+        return " ".join(option(name, one) for one in value)
     if isinstance(value, dict):
         texts = {one: text if isinstance(text, str) else json.dumps(text) for one, text in value.items()}
         value = ",".join(f"{one}={text}" for one, text in texts.items())

@@ -13,6 +13,7 @@ from archspec.errors import ArchspecError, list_names, nearest_names
 from archspec.models.model import Model
 from archspec.models.report import lengths_text
 from archspec.render.notation import Glyph, escape, standard_glyphs
+from archspec.specs.records import AXES as OF_CALLS
 from archspec.tables.axes import AXES
 from archspec.tables.quantities import QUANTITIES
 
@@ -78,7 +79,7 @@ def columns_of(names: Sequence[str], models: Sequence[Model], calls: Calls) -> l
     for name in names:
         if list(names).count(name) > 1:
             raise ArchspecError(f"the column {name} is given twice", help=f"remove one {name}")
-    glyphs = {field: glyph for field, glyph in standard_glyphs().items() if field not in AXES}
+    glyphs = {field: glyph for field, glyph in standard_glyphs().items() if field not in OF_CALLS}
     return [_column(name, models, calls, glyphs) for name in names]
 
 
@@ -103,7 +104,7 @@ def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[st
 
 
 def _suggestion(name: str, models: Sequence[Model]) -> str:
-    symbols = {glyph.text for field, glyph in standard_glyphs().items() if field not in AXES}
+    symbols = {glyph.text for field, glyph in standard_glyphs().items() if field not in OF_CALLS}
     known = [*_FACTS, *QUANTITIES, "bytes", *_COSTS, *sorted(symbols)]
     specs = [model.scope.spec for model in models]
     fields = {field for spec in specs for field in (*spec.fields, *spec.attribute_map)}
@@ -150,6 +151,7 @@ _COSTS: dict[str, Callable[[Forward, str], int | None]] = {
     "flops_per_token": _flops_per_token,
     "cache_bytes": _cache,
     "cache_bytes_per_token": _cache_per_token,
+    "item_tokens": lambda forward, dtype: forward.item_tokens,
 }
 OF_CALL = tuple(_COSTS)  # columns that depend on the lengths of a forward pass
 IN_BYTES = ("bytes", *(name for name in _COSTS if "bytes" in name))  # columns that depend on a dtype

@@ -11,8 +11,8 @@ from archspec.arguments import check_arguments_of
 from archspec.compare.columns import DEFAULT, IN_BYTES, OF_CALL, Calls, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
 from archspec.costs.excess import notes_of
-from archspec.costs.forward import check_length
 from archspec.costs.lengths import USUAL_TOKENS
+from archspec.costs.records import check_length
 from archspec.errors import ArchspecError, Problem, list_names, option, to_printable
 from archspec.formats.dtypes import dtype_bytes
 from archspec.models.model import Model, Source, load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
@@ -18,6 +18,7 @@ from archspec.specs.records import Spec, model_types
 from archspec.specs.search_path import is_own, library_of
 from archspec.typing_light import Any, NamedTuple
 
+_TEXT_PART = re.compile("(text|language|llm)_config|decoder")
 _GENERATE = {"AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM"}
 _NAMELESS = "the config has neither model_type nor architectures"
 _IN_MOST_CONFIGS = {"tie_word_embeddings", "pad_token_id"}
@@ -64,12 +65,18 @@ def default_note(choice: Choice, library: Library, changed: bool) -> str:
 
 def text_class(scope: Scope, is_supported: Callable[[str, str], bool]) -> str:
     """Return the supported class of a config's text part, or ''."""
-    for name in (name for name in scope.spec.fields if re.search("^(text|language|llm)_config$", name)):
-        if isinstance(part := scope.get(name), SubConfig):
-            found = [one for one in part.scope.spec.architectures if is_supported(part.model_type, one)]
-            if found:
-                return next((one for one in found if one.endswith("ForCausalLM")), found[0])
+    for _, part in text_parts(scope):
+        found = [one for one in part.scope.spec.architectures if is_supported(part.model_type, one)]
+        if found:
+            return str(next((one for one in found if one.endswith("ForCausalLM")), found[0]))
     return ""
+
+
+def text_parts(scope: Scope) -> Iterator[tuple[str, SubConfig]]:
+    """Yield the parts of a config that are language models, with their fields."""
+    for name in scope.spec.fields:
+        if _TEXT_PART.fullmatch(name) and isinstance(part := scope.get(name), SubConfig):
+            yield name, part
 
 
 def _auto_classes(model_type: str, name: str) -> set[str]:

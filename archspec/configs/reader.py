@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from archspec.configs.json_text import as_json, parse_json, place_of
@@ -131,6 +131,20 @@ def _fetch(name: str) -> str:
             with suppress(Exception):  # most ids have no such file
                 hf_hub_download(name, file, etag_timeout=10, local_files_only=offline)
     return path
+
+
+def find_file(config: str, names: Sequence[str]) -> str | None:
+    """Return the path of the first of some files next to a config.json, which may be on the Hub."""
+    folder = os.path.dirname(config)
+    paths = (os.path.join(folder, name) for name in names)
+    found = next((path for path in paths if os.path.isfile(path)), None)
+    if found is None and re.match(_HUB_ID, folder) and not os.path.isdir(folder):
+        for name in names:
+            with suppress(Exception):  # most repositories have one of them
+                from huggingface_hub import hf_hub_download
+
+                return str(hf_hub_download(folder, name, etag_timeout=10, local_files_only=_is_offline()))
+    return found
 
 
 def _is_offline() -> bool:

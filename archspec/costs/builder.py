@@ -21,14 +21,15 @@ from archspec.costs.records import (
 )
 from archspec.language.domain import Exact
 from archspec.language.expression import Expression, Locals
-from archspec.specs.records import MEDIA_TOKENS, MODALITIES, Body, Module, Runs
+from archspec.specs.records import MAPS, MEDIA_TOKENS, MODALITIES, Body, Module, Runs
 from archspec.tree.builder import cache_builder
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.typing_light import Any
 
-_ENCODER_AXES = ("encoder_tokens", "new_encoder_tokens")
+_ENCODER_AXES, _READS = ("encoder_tokens", "new_encoder_tokens"), ("attends", "reads_encoder")
 _ITSELF = (None, None)  # a read of a layer's index itself
+_REUSED = ("memo", "layers", "outputs", "taken", "only", "encodes", "returns_cache", *_READS)
 _Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, with their items there
 
 
@@ -54,6 +55,8 @@ class Costed(Deferring):
         self.layers: dict[Any, list[tuple[Node, _Reads]]] = {}  # the layers that were built of a module
         self.layer_reads: _Reads = []  # of the module that is being built
         self.repeats = True  # a loop with equal turns is evaluated once
+        self._keyed_axes: Axes | None = None  # axes, which are never changed, and their part of a key
+        self._axes_key: tuple[Any, ...] = ()
         self.start()
 
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
@@ -66,8 +69,9 @@ class Costed(Deferring):
         key = super().memo_key(module, scope, arguments)
         if key is None or self.axes is None:
             return key
-        known_by = self.domain.known_by
-        return (key, tuple(map(known_by, self.axes.values()))), known_by(self.layer_idx)
+        if self.axes is not self._keyed_axes:
+            self._keyed_axes, self._axes_key = self.axes, tuple(map(self.domain.known_by, self.axes.values()))
+        return (key, self._axes_key), self.domain.known_by(self.layer_idx)
 
     def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
         """Build one module, and run what follows it on the size of its output."""
@@ -130,11 +134,9 @@ class Costed(Deferring):
         if name in OF_ALL and self.axes is not None and len(node.args) == 1:
             return self.of_all(name, node.args[0], local)
         found = self.scope.spec.library.contractions().get(name)
-        return (
-            super().call(name, node, local)
-            if found is None
-            else evaluate_contraction(self, found, node, local)
-        )
+        if found is None:
+            return super().call(name, node, local)
+        return evaluate_contraction(self, found, node, local)
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
         """Evaluate a loop; `layer_idx` is the counter of the innermost loop of modules."""
@@ -229,12 +231,8 @@ class Costed(Deferring):
 
     def _complete(self, built: Node, module: Module) -> None:
         frame, attributes = self.frames[-1], module.body if isinstance(module.body, dict) else {}
-        own = [
-            self.evaluate_saved(name, stated)
-            for name, stated in frame.saves.items()
-            if name not in attributes
-        ]
-        products = [self.evaluate(op, frame.local) for op in module.ops]
+        own = [self.evaluate_saved(name, one) for name, one in frame.saves.items() if name not in attributes]
+        products = [self._product(op, frame) for op in module.ops]
         products = [found for found in products if found is not None]
         built.costs = [*built.costs, *(cost for cost, _, _ in products)]
         if is_training(self.axes):
@@ -247,6 +245,14 @@ class Costed(Deferring):
         for state in cache_tensors(self, module.cache, "state"):
             built.cache += [state._replace(allocation=one) for one in self.allocations]
 
+    def _product(self, op: Expression, frame: Frame) -> Any:
+        """Evaluate one of `ops:` at the axes of the module's start, with the feature maps at its end."""
+        if frame.axes is not None and self.axes is not None and self.on_items:
+            frame.now = {**frame.axes, MAPS: self.axes[MAPS]}
+        found = self.evaluate(op, frame.local)
+        frame.now = None
+        return found
+
 
 class CostBuilder(Costed):
     """Costs at the axes of one forward pass, in every allocation of the cache."""
@@ -256,6 +262,13 @@ class CostBuilder(Costed):
         self.axes = self.lengths = axes
         if type(self.domain) is Exact:  # other domains note each decision, and need one allocation
             self.allocations = ALLOCATIONS
+        else:  # a size that is 0 at one point may differ at another
+            self.keeps_empty = True
+
+    def reuse(self, other: CostBuilder) -> None:
+        """Take over modules, and facts, of a forward pass that differs in its number of tokens only."""
+        for name in _REUSED:
+            setattr(self, name, getattr(other, name))
 
     def has_costs_at(self, architecture: str, axes: Axes) -> bool:
         """Return True if the tree has the costs at some axes; a training step has its forward pass's."""
@@ -268,12 +281,14 @@ class CostBuilder(Costed):
         )
 
 
-def build_costs(scope: Scope, architecture: str, axes: Axes) -> CostBuilder:
-    """Return a builder with the tree of an architecture at some axes; each is built once for a config."""
+def build_costs(scope: Scope, architecture: str, axes: Axes, like: CostBuilder | None = None) -> CostBuilder:
+    """Return a builder with the tree of an architecture at some axes; ``like`` differs in its tokens only."""
     for known in scope.built:
         if isinstance(known, CostBuilder) and known.has_costs_at(architecture, axes):
             return known
     builder = CostBuilder(scope, axes)
+    if like is not None:
+        builder.reuse(like)
     builder.build(architecture)
     cache_builder(builder)
     return builder

@@ -12,10 +12,21 @@ from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.media.items import check_items, check_placed, placed_tokens, tokens_of_items, with_items
-from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, by_module, walk
+from archspec.costs.records import (
+    ALLOCATIONS,
+    EXACT,
+    PAGES,
+    STATIC,
+    Call,
+    Kept,
+    axes_of,
+    by_module,
+    check_length,
+    total_cost,
+    walk,
+)
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import element_bytes
-from archspec.language.values import value_of
 from archspec.tables.axes import AXES
 from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
@@ -27,7 +38,6 @@ HELD = {  # further numbers, and the reference of their validation
 }
 COUNT_HELP = "use archspec count for parameter counts, which are supported"
 _PAGE = 16  # tokens: a serving engine reserves whole pages
-_TOO_LONG = 2**62  # sizes of tensors have 64 bits
 
 
 class CacheTensor(NamedTuple):
@@ -90,7 +100,7 @@ class Forward:
         check_items(self.built, self.call)
         if text_tokens is not None and (more := placed_tokens(self.built, self.call)):
             self.call = self.call._replace(tokens=text_tokens + more)
-            self.built = build_costs(scope, architecture, axes_of(self.call))
+            self.built = build_costs(scope, architecture, axes_of(self.call), like=self.built)
         check_placed(self.built, self.call)
         self.tree = self.built.root
         check_encoder(self.built, architecture, given["encoder_tokens"])
@@ -142,7 +152,7 @@ class Forward:
         >>> archspec.load("LlamaForCausalLM").forward(batch=1, tokens=1).flops
         13214679040
         """
-        return sum(self.flops_by_module.values())
+        return total_cost(self.tree, "flops")
 
     @cached_property
     def masked_flops(self) -> int:
@@ -151,7 +161,7 @@ class Forward:
         Errors: :class:`ArchspecError` for a class that was not validated against transformers' masks.
         """
         self.check_held("masked")
-        return sum(by_module(self.tree, "masked_flops").values())
+        return total_cost(self.tree, "masked_flops")
 
     @cached_property
     def training_flops(self) -> int:
@@ -163,7 +173,7 @@ class Forward:
         with a cache.
         """
         self.check_trained()
-        return sum(self.step_flops_by_module.values())
+        return total_cost(self.tree, "training_flops")
 
     def check_trained(self) -> None:
         """Raise the errors of :attr:`training_flops`."""
@@ -234,17 +244,6 @@ class Forward:
         return sum(tensor.numel * element_bytes(tensor.dtype or dtype) for tensor in kept)
 
 
-def check_length(name: str, value: int | None) -> None:
-    """Raise :class:`ArchspecError` for a length that is not an integer, or is out of range."""
-    least = AXES[name].minimum if name in AXES else 0
-    if value is None or (type(value_of(value)) is int and least <= value < _TOO_LONG):
-        return
-    if type(value) is int and value >= least:
-        raise ArchspecError(f"{option(name, value)} is too large", help=f"pass a smaller {option(name)}")
-    message = f"{option(name)} must be an integer of at least {least}, not {value!r}"
-    raise ArchspecError(message, help=f"pass {option(name, least)} or more")
-
-
 def check_supported(scope: Scope, architecture: str, training: bool = False, items: bool = False) -> None:
     """Raise :class:`ArchspecError` for a class whose costs, or gradients, were not validated.
 
@@ -268,7 +267,7 @@ def validation_gap(scope: Scope, gap: str | None) -> str | None:
 
 def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | None) -> None:
     """Raise :class:`ArchspecError` for a useless or missing sequence length of an encoder."""
-    if encoder_tokens and built.modalities:
+    if encoder_tokens and built.modalities and not built.encodes:
         name, items = option("encoder_tokens"), " and ".join(built.modalities)
         message = f"{name} has no effect: the length of the encoder follows from the {items}"
         raise ArchspecError(message, help=f"leave out {name}")

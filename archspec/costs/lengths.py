@@ -5,13 +5,14 @@ A table of position embeddings limits the sequence length; rotary and relative p
 
 from __future__ import annotations
 
+from archspec.configs.choice import text_parts
 from archspec.configs.scope import Scope
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_supported
-from archspec.costs.media.items import fit_defaults, modality_of
+from archspec.costs.media.items import default_sizes, modality_of, requested_items
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, option
-from archspec.processors.requested import read_items
+from archspec.language.values import value_of
 from archspec.specs.records import MODALITIES
 from archspec.tree.builder import tree_of
 from archspec.tree.runnable import run_problems
@@ -36,7 +37,7 @@ def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
 def usual_tokens(scope: Scope, past: int = 0) -> int:
     """Return 2048, or the model's maximum after a past if that is smaller."""
     most = positions(scope, "tokens")
-    left: int = USUAL_TOKENS if most is None or type(past) is not int else most - past
+    left: int = USUAL_TOKENS if most is None or type(value_of(past)) is not int else most - past
     return max(1, min(USUAL_TOKENS, left))
 
 
@@ -48,20 +49,34 @@ def forward_of(scope: Scope, architecture: str, *, processed: bool = False, **le
     Errors: :class:`ArchspecError` for a class whose costs were not validated, for a config that transformers
     cannot run, and for a forward pass that is too long.
     """
+    if lengths.get("tokens") is not None and lengths.get("text_tokens") is not None:
+        message = f"{option('text_tokens')} cannot be combined with {option('tokens')}"
+        help_ = f"leave out {option('tokens')}, which includes the tokens of images, videos and audio"
+        raise ArchspecError(message, help=help_)
     given = {name: lengths.pop(name) for name in MODALITIES if name in lengths}
     check_supported(scope, architecture, items=any(given.values()))
     check_runs(scope, architecture)
     if (modality := modality_of(scope, architecture)) is not None:
         _check_textless(architecture, modality, lengths)
-    elif lengths.get("tokens") is None and lengths.get("text_tokens") is None:
-        lengths["tokens"] = usual_tokens(scope, lengths.get("past", 0))
-    items = fit_defaults(read_items(scope, given, processed), scope, architecture)
+    items = requested_items(scope, architecture, given, processed)
     lengths |= items.sizes
-    held = scope.spec.library.costs(scope.spec.model_type).validated_figures(architecture)
-    forward = Forward(scope, architecture, held=held, **lengths)
-    forward.files = items.lines
+    lengths["held"] = scope.spec.library.costs(scope.spec.model_type).validated_figures(architecture)
+    if modality or lengths.get("tokens") is not None or lengths.get("text_tokens") is not None:
+        forward = Forward(scope, architecture, **lengths)
+    else:
+        forward = _usual_forward(scope, architecture, lengths)
+    forward.files = items.lines(forward.tokens_by_item)
     check_lengths(scope, architecture, forward.call)
     return forward
+
+
+def _usual_forward(scope: Scope, architecture: str, lengths: dict[str, Any]) -> Forward:
+    """Return the costs for the usual number of tokens, or for all tokens of the items and one more."""
+    tokens, items = usual_tokens(scope, lengths.get("past", 0)), lengths.keys() & MODALITIES.keys()
+    alone = Forward(scope, architecture, **{**lengths, "text_tokens": 1}) if items else None
+    if alone is not None and alone.call.tokens > tokens:
+        return alone
+    return Forward(scope, architecture, **{**lengths, "tokens": tokens})
 
 
 def _check_textless(architecture: str, modality: str, lengths: dict[str, Any]) -> None:
@@ -70,6 +85,20 @@ def _check_textless(architecture: str, modality: str, lengths: dict[str, Any]) -
         if lengths.get(name):
             message = f"{option(name)} has no effect: {architecture} takes {modality} only"
             raise ArchspecError(message, help=f"leave out {option(name)}")
+
+
+def inputs_of(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] | None]:
+    """Return text if the class takes it, and each modality with the size of an item if none is given.
+
+    If costs are not supported, the modalities of a class that takes text, too, are left out.
+    """
+    only = modality_of(scope, architecture)
+    found: dict[str, tuple[int, ...] | None] = {only or "text": None}
+    try:
+        check_supported(scope, architecture)
+        return found | default_sizes(scope, architecture)
+    except ArchspecError:
+        return found
 
 
 def check_runs(scope: Scope, architecture: str) -> None:
@@ -86,9 +115,20 @@ def positions(scope: Scope, axis: str) -> Any:
     >>> positions(archspec.load("RobertaModel").scope, "tokens")
     510
     """
+    return _limit(scope, axis)[1]
+
+
+def _limit(scope: Scope, axis: str) -> tuple[str, Any]:
+    """Return the rule of a limit and its value; the language model inside a model limits its tokens."""
     rule = scope.spec.max_length.get(axis)
-    found = None if rule is None else scope.read(rule)
-    return positions(found, "tokens") if isinstance(found, Scope) else found
+    if rule is not None:
+        found = scope.read(rule)
+        return _limit(found, "tokens") if isinstance(found, Scope) else (rule.text, found)
+    for name, part in text_parts(scope) if axis == "tokens" else ():
+        text, most = _limit(part.scope, axis)
+        if text:
+            return f"{name}.{text}", most
+    return "", None
 
 
 def stated_positions(scope: Scope) -> int | None:
@@ -115,11 +155,10 @@ def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
             ("encoder_tokens", encoder, f"the encoder of {architecture}", option("encoder_tokens"))
         )
     for axis, length, subject, what in limited:
-        most = positions(scope, axis)
+        text, most = _limit(scope, axis)
         if most is not None and length > most:
             message = f"{subject} supports at most {most:,} tokens, not {length:,}"
             more = (
                 f" (or {option('past')}), so that their sum is" if axis == "tokens" and call.past else " to"
             )
-            limit = f"{scope.spec.max_length[axis].text} = {most:,}"
-            raise ArchspecError(message, help=f"reduce {what}{more} at most {limit}")
+            raise ArchspecError(message, help=f"reduce {what}{more} at most {text} = {most:,}")

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from math import prod
 
 from archspec.costs.media.sizes import Media, group_items, item_of
+from archspec.errors import ArchspecError, option
+from archspec.language.values import value_of
 from archspec.specs.records import GRID, MAPS, MODALITIES
 from archspec.tables.axes import AXES as CALL_AXES
 from archspec.tables.quantities import COSTS, Term
@@ -21,6 +23,7 @@ KERNELS = ("flash", "eager")  # of attention in training
 PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
 FLOWING = ("batch", "tokens", "context", *GRID, MAPS)  # axes that a module passes on to the next one
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
+_TOO_LONG = 2**62  # sizes of tensors have 64 bits
 _CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer saves
 
 
@@ -31,7 +34,7 @@ class Call(NamedTuple):
     output is given.
 
     >>> Call(1, 1, encoder_tokens=9, new_encoder_tokens=9).replace({"encoder_tokens": 12})
-    Call(batch=1, tokens=1, past=0, encoder_tokens=12, new_encoder_tokens=12)
+    Call(batch=1, tokens=1, past=0, encoder_tokens=12, new_encoder_tokens=12, images=(), videos=(), audios=())
     """
 
     # axes of "forward"
@@ -180,11 +183,23 @@ def inner_axes(axes: Axes, given: Axes) -> Axes:
     if given.keys() == {"tokens"}:
         found |= dict.fromkeys(name for name in GRID if name in axes)  # convolutions run on these tokens
     if "context" not in given:
-        found["context"] = found["past"] + found["tokens"]
+        past = found["past"]
+        found["context"] = found["tokens"] if type(past) is int and past == 0 else past + found["tokens"]
     times = given.get("times", 1)
     found["times"] = axes["times"] * times
     found["trained"] = axes["trained"] * given.get("trained", times)
     return found
+
+
+def check_length(name: str, value: int | None) -> None:
+    """Raise :class:`ArchspecError` for a length that is not an integer, or is out of range."""
+    least = CALL_AXES[name].minimum if name in CALL_AXES else 0
+    if value is None or (type(value_of(value)) is int and least <= value < _TOO_LONG):
+        return
+    if type(value) is int and value >= least:
+        raise ArchspecError(f"{option(name, value)} is too large", help=f"pass a smaller {option(name)}")
+    message = f"{option(name)} must be an integer of at least {least}, not {value!r}"
+    raise ArchspecError(message, help=f"pass {option(name, least)} or more")
 
 
 def own_terms(quantity: str, node: Node, checkpointing: bool = False) -> list[Term]:
@@ -212,17 +227,37 @@ def walk(
 
     A parameter has the path of its module. Of experts that are modules only the computed ones are visited.
     """
-    own, children = routed_of(node), list(counted_children(node, quantity, checkpointing).items())
-    routed = own or routed
-    is_list = own is not None and len(children) == own.experts and children[0][1].children
-    if own is not None and is_list and COSTS[quantity].active:
-        routed, children = Routed(1, 1), children[: own.chosen]
+    routed, children = _run_children(node, quantity, checkpointing, routed)
     yield path, node, routed
     for name, child in children:
         is_parameter = child.cls in ("Parameter", "Buffer")
         yield from walk(
             child, quantity, checkpointing, path if is_parameter else join_path(path, name), routed
         )
+
+
+def _run_children(
+    node: Node, quantity: str, checkpointing: bool, routed: Routed | None
+) -> tuple[Routed | None, list[tuple[str, Node]]]:
+    own, children = routed_of(node), list(counted_children(node, quantity, checkpointing).items())
+    is_list = own is not None and len(children) == own.experts and children[0][1].children
+    if own is not None and is_list and COSTS[quantity].active:
+        return Routed(1, 1), children[: own.chosen]
+    return own or routed, children
+
+
+def total_cost(node: Node, quantity: str) -> int:
+    """Return the FLOPs of a module and all inside it; a module in several places is read once."""
+    known: dict[tuple[int, Routed | None], int] = {}
+
+    def total_of(one: Node, routed: Routed | None) -> int:
+        if (id(one), routed) not in known:
+            share, children = _run_children(one, quantity, False, routed)
+            own = sum(routed_share(prod(sizes), share) for _, sizes in own_terms(quantity, one))
+            known[id(one), routed] = own + sum(total_of(child, share) for _, child in children)
+        return known[id(one), routed]
+
+    return total_of(node, None)
 
 
 def by_module(node: Node, quantity: str) -> dict[str, int]:

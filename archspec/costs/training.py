@@ -11,6 +11,7 @@ from archspec.costs.activations import PIPELINE, TENSOR, StepActivations, loss_g
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_encoder, check_supported
 from archspec.costs.lengths import check_lengths, check_runs
+from archspec.costs.media.items import modality_of
 from archspec.costs.optimizers import KEPT, STAGES, Row, States, check_zero, optimizer_named
 from archspec.costs.parallel import KINDS, Ranks, Shares, check_ranks, stages
 from archspec.costs.records import KERNELS, Step, by_module, checkpointed_layers
@@ -105,9 +106,15 @@ class TrainingStep:
         check_runs(self.scope, self.architecture)
         call = Step(self.batch, self.tokens, encoder_tokens=self.encoder_tokens or 0).call
         check_lengths(self.scope, self.architecture, call)
-        if self.scope.spec.library.costs(self.scope.spec.model_type).gap(self.architecture) is None:
+        if self.has_lengths:
             built = cost_facts(self.scope, self.architecture, call)
             check_encoder(built, self.architecture, self.encoder_tokens)
+
+    @cached_property
+    def has_lengths(self) -> bool:
+        """True if numbers depend on the lengths: the costs of the class are known, and it takes text."""
+        known = self.scope.spec.library.costs(self.scope.spec.model_type).gap(self.architecture) is None
+        return known and modality_of(self.scope, self.architecture) is None
 
     @cached_property
     def stage(self) -> int:

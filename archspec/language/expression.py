@@ -32,7 +32,9 @@ _LANGUAGE = (
 )
 _ALWAYS = frozenset({*BINARY, *(getattr(ast, name) for name in _LANGUAGE.split())})
 _SOME = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.BinOp, ast.UnaryOp)
-_CALL_HELP = "call a module by its name; its methods are .requires_grad_(False), .routed(k, E) and .at(h, w)"
+_CALL_HELP = (
+    "call a module by its name; its methods are .requires_grad_(False), .routed(k, E) and .at(rows, columns)"
+)
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
 _OPPOSITE_SIGNS = ("!=", "==", ">=", ">", "<=", "<", "is not", "is", "not in", "in")

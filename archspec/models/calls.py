@@ -16,14 +16,12 @@ from archspec.formats.dtypes import element_bytes
 from archspec.language.values import value_of
 from archspec.models.report import CallReport, Record, bytes_text, fact, facts_table, note_lines
 from archspec.reports import Block, Table
-from archspec.symbolic.counts import Loops
-from archspec.symbolic.expressions import TooLarge, value_at
-from archspec.symbolic.path_conditions import Number, Path
-from archspec.symbolic.polynomials import Space
-from archspec.symbolic.swept import SweptDomain
 from archspec.tables.quantities import ALLOCATION_HELP, ALLOCATION_TITLES, COSTS, QUANTITIES
 from archspec.terminal import number, share, size
-from archspec.typing_light import Any
+from archspec.typing_light import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archspec.symbolic.path_conditions import Path
 
 MAX_LENGTH = 2**70
 EXCESS = "reasons why FLOPs exceed 2 × active parameters × tokens + attention by over 20%"
@@ -81,7 +79,7 @@ class Flops(CallReport):
         """Yield the lengths and the FLOPs, then the FLOPs of each module in all layers."""
         layers: dict[str, list[int]] = {}
         for name, flops in self.modules.items():
-            layers.setdefault(_INDEX.sub("*", name), []).append(flops)
+            layers.setdefault(_INDEX.sub("*", name) or f"({self.call.architecture})", []).append(flops)
         rows = [
             (name, number(len(each)), number(sum(each)), share(sum(each), self.flops))
             for name, each in layers.items()
@@ -98,12 +96,17 @@ class CacheSizes:
     """
 
     def __init__(self, call: Forward, dtype: str) -> None:
+        from archspec.symbolic.polynomials import Space
+
         self.call, self.dtype = call, dtype
         self.space = Space([(1, MAX_LENGTH), (1, MAX_LENGTH), (0, MAX_LENGTH)])  # batch, tokens, past
         self.pieces: list[tuple[Path, dict[str, Any]]] = []
 
     def bytes(self, batch: int, tokens: int, allocation: str) -> int:
         """Return the bytes of the cache in an allocation."""
+        from archspec.symbolic.expressions import value_at
+        from archspec.symbolic.path_conditions import Number
+
         call = self.call.call._replace(batch=batch, tokens=tokens)
         lengths = whole_pages(call) if allocation == PAGES else call
         known = dict(enumerate(lengths[:3]))
@@ -115,6 +118,11 @@ class CacheSizes:
 
     def _build(self, lengths: Call) -> dict[str, Any]:
         """Return the sizes for some lengths, and cache their polynomials if there are any."""
+        from archspec.symbolic.counts import Loops
+        from archspec.symbolic.expressions import TooLarge
+        from archspec.symbolic.path_conditions import Path
+        from archspec.symbolic.swept import SweptDomain
+
         path, axes = Path(self.space), axes_of(lengths)
         for axis, name in enumerate(("batch", "tokens", "past")):
             axes[name] = path.number(self.space.axis(axis), axes[name])

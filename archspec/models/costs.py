@@ -8,6 +8,7 @@ from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.formats.stated import cache_note, key_problem, quantization_of
+from archspec.specs.records import MODALITIES
 from archspec.tables.items import lengths_in
 from archspec.tables.quantities import COSTS
 from archspec.tree.tensors import output_embeddings
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     from archspec.costs.weights import Weights
     from archspec.models.calls import Cache, Flops
     from archspec.models.memory import Memory, Training
+
+
+def inputs(self: Any) -> dict[str, tuple[int, ...] | None]:
+    """The inputs of a forward pass: `text`, and `images`, `videos` or `audios` with their default size.
+
+    >>> import archspec
+    >>> archspec.load("ViTModel").inputs, archspec.load("Qwen2VLModel").inputs
+    ({'images': (224, 224)}, {'text': None, 'images': None, 'videos': None})
+    """
+    from archspec.costs.lengths import inputs_of
+
+    return inputs_of(self.scope, self.architecture)
 
 
 @check_arguments
@@ -100,8 +113,8 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
             raise FormulaError(message, help=f"leave out {option(name)}")
         return None
     usual = usual_lengths(model.scope, model.architecture)
-    if "text_tokens" in lengths:
-        del usual["tokens"]
+    if "text_tokens" in lengths or any(map(lengths.get, MODALITIES)):
+        usual.pop("tokens", None)
     lengths = usual | lengths
     if quantity == "activation_bytes":
         from archspec.costs.activations import validated_activations
@@ -121,7 +134,7 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
         found.check_held("masked")
     if quantity == "item_tokens" and not found.item_tokens:
         message = f"there are no images, videos or audio whose tokens {model.architecture} takes"
-        raise FormulaError(message, help=f"pass {option('images', '1024x768')}, for example")
+        raise FormulaError(message, help=f"pass {option('images', ['1024x768'])}, for example")
     return found.call
 
 

@@ -169,7 +169,7 @@ def _length(name: str, title: str) -> Any:
     return fact(
         AXES[name].help,
         title=title,
-        json=lambda step: None if step._has_no_lengths else getattr(step, name),
+        json=lambda step: getattr(step, name) if step.has_lengths else None,
         kind="int | None",
         least=1,
     )
@@ -198,7 +198,7 @@ class Training(TrainingStep, OfModel, Report):
         "the attention kernel",
         choices=KERNELS,
         title="attention",
-        text=lambda kernel, s: "" if s._has_no_lengths else kernel,
+        text=lambda kernel, s: kernel if s.has_lengths else "",
     )
     checkpointing: bool = fact(
         "true if layers are recomputed in the backward pass",
@@ -248,11 +248,6 @@ class Training(TrainingStep, OfModel, Report):
         return None
 
     @cached_property
-    def _has_no_lengths(self) -> bool:
-        """True if no number depends on the lengths, because the costs of the class are unknown."""
-        return self.scope.spec.library.costs(self.model_type).gap(self.architecture) is not None
-
-    @cached_property
     def _flops(self) -> int | None:
         try:
             return self.flops
@@ -264,7 +259,7 @@ class Training(TrainingStep, OfModel, Report):
         given["checkpointing"] = self.checkpointing or None
         given["attention"] = None if self.attention == KERNELS[0] else self.attention
         idle = [name for name, value in given.items() if value is not None]
-        if idle and self._has_no_lengths:
+        if idle and not self.has_lengths:
             message = f"{idle[0]} has no effect: {self.unsupported}"
             raise ArchspecError(message, help=f"leave out {idle[0]}")
 

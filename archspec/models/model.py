@@ -209,6 +209,7 @@ class Model:
         """True if the config has a quantization_config."""
         return quantization_of(self.quantized_config) is not None
 
+    inputs = cached_property(costs.inputs)
     params_bytes = costs.params_bytes
     weights = costs.weights
     forward = costs.forward

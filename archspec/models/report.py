@@ -10,6 +10,7 @@ from operator import attrgetter
 from archspec.reports import Block, Table, to_text
 from archspec.specs.records import MODALITIES
 from archspec.tables.axes import AXES
+from archspec.tables.items import size_text
 from archspec.terminal import number, size
 from archspec.typing_light import Any
 
@@ -200,19 +201,20 @@ def _items(modality: str) -> Fact:
         f"{sizes} of each of the {modality} that the model receives",
         lambda self: getattr(self.call.call, modality),
         title=f"{modality} received",
-        text=lambda items, _: ", ".join(
-            (f"{count} of " if count > 1 else "") + "×".join(map(str, size))
-            for size, count in _count_sizes(items)
+        text=lambda items, self: ", ".join(
+            (f"{count} of " if count > 1 else "") + size_text(size)
+            for size, count in _count_sizes(items, self.call)
         ),
         kind=kind,
     )
     return found
 
 
-def _count_sizes(items: list[Any]) -> list[tuple[tuple[int, ...], int]]:
-    """Return each size once, with its number."""
+def _count_sizes(items: list[Any], call: Any) -> list[tuple[tuple[int, ...], int]]:
+    """Return each size once, with its number; without text, one item may stand for the whole batch."""
     sizes = [tuple(one) if isinstance(one, list) else (one,) for one in items]
-    return [(size, sizes.count(size)) for size in dict.fromkeys(sizes)]
+    times = call.call.batch if call.built.textless and len(items) == 1 else 1
+    return [(size, times * sizes.count(size)) for size in dict.fromkeys(sizes)]
 
 
 def _item_tokens(modality: str) -> Fact:
@@ -254,13 +256,23 @@ class CallReport(OfModel, Report):
         self.call, self.architecture = call, call.architecture
         self.model_type = call.scope.spec.model_type
 
+    def input_rows(self) -> list[tuple[str, str]]:
+        """Return the lengths and items of the forward pass, and what became of each file, as rows."""
+        facts = (*self._axes.values(), *self._items.values(), *self._tokens.values())
+        rows = [one.line(self) for one in facts if one.options["title"]]
+        return [row for row in (*rows, *_file_rows(self)) if row[1]]
+
 
 def facts_table(report: Report, name: str, *more: tuple[str, str]) -> Table:
     """Return the table of the facts that have a title, and of more rows; ``name`` is its heading."""
     rows = [one.line(report) for one in facts_of(type(report)).values() if one.options["title"]]
+    return Table(f"{name}|", [row for row in (*rows, *more, *_file_rows(report)) if row[1]], header=False)
+
+
+def _file_rows(report: Report) -> list[tuple[str, str]]:
+    """Return what became of each image, video and audio file of a call."""
     files = getattr(getattr(report, "call", None), "files", ())
-    more += tuple((file, text) for file, _, text in (line.partition(": ") for line in files))
-    return Table(f"{name}|", [row for row in (*rows, *more) if row[1]], header=False)
+    return [(file, text) for file, _, text in (line.partition(": ") for line in files)]
 
 
 def note_lines(notes: list[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from archspec.errors import ArchspecError
 from archspec.processors.parameters import Size
+from archspec.tables.items import size_text
 from archspec.typing_light import NamedTuple, NoReturn
 
 MOST_TILES = 10_000  # of an image
@@ -23,11 +24,7 @@ class Trace(NamedTuple):
 
     def __str__(self) -> str:
         """Return a line for a report."""
-        return ", ".join((_shape(self.file), *self.steps))
-
-
-def _shape(size: tuple[int, ...]) -> str:
-    return " x ".join(f"{edge:,}" for edge in size)
+        return ", ".join((size_text(self.file), *self.steps))
 
 
 class Canvas:
@@ -42,14 +39,14 @@ class Canvas:
 
     def refuse(self, message: str, help_: str = "pass another size") -> NoReturn:
         what = f"a video of {self.file[0]:,} frames of" if self.frames else "an image of"
-        raise ArchspecError(f"{what} {_shape(self.file[-2:])} pixels {message}", help=help_)
+        raise ArchspecError(f"{what} {size_text(self.file[-2:])} pixels {message}", help=help_)
 
     def resize(self, size: Size, verb: str = "resized to") -> None:
         """Change the size; refuse a side without pixels, as transformers does."""
         if min(size) < 1:
-            self.refuse(f"becomes {_shape(size)}, which has no pixels", "pass a size with less unequal sides")
+            self.refuse(f"becomes {size_text(size)}, which has no pixels", "pass less unequal sides")
         if size != self.size:
-            self.steps.append(f"{verb} {_shape(size)}")
+            self.steps.append(f"{verb} {size_text(size)}")
         self.size = size
 
     def crop(self, size: Size) -> None:
@@ -58,7 +55,9 @@ class Canvas:
     def pad(self, size: Size) -> None:
         """Pad to a size; refuse a smaller one, as transformers does."""
         if size[0] < self.size[0] or size[1] < self.size[1]:
-            self.refuse(f"becomes {_shape(self.size)}, which is larger than the padded size {_shape(size)}")
+            self.refuse(
+                f"becomes {size_text(self.size)}, which is larger than the padded size {size_text(size)}"
+            )
         self.resize(size, "padded to")
 
     def note(self, text: str) -> None:
@@ -69,13 +68,13 @@ class Canvas:
     ) -> None:
         """Split the image into tiles, with other images of it before and after them."""
         self.split_into(
-            [tile] * self.check_count(rows * columns), f"{rows} x {columns} tiles of {_shape(tile)}"
+            [tile] * self.check_count(rows * columns), f"{columns}×{rows} tiles of {size_text(tile)}"
         )
         for size in last:
-            self.note(f"the whole image at {_shape(size)}")
+            self.note(f"the whole image at {size_text(size)}")
         self.tiles = [*first, *self.tiles, *last]
         for size in first:
-            self.note(f"the whole image at {_shape(size)}")
+            self.note(f"the whole image at {size_text(size)}")
 
     def check_count(self, count: int) -> int:
         """Return a number of tiles that is not too large."""
@@ -85,7 +84,7 @@ class Canvas:
 
     def split_into(self, tiles: list[Size], text: str) -> None:
         if min((edge for tile in tiles for edge in tile), default=1) < 1:
-            self.refuse("becomes a tile without pixels", "pass a size with less unequal sides")
+            self.refuse("becomes a tile without pixels", "pass less unequal sides")
         self.tiles = tiles
         self.note(text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,7 +38,7 @@ def configs_in(config: Any) -> Iterator[Any]:
 def has_encoder_and_decoder(model: Any) -> bool:
     """Return True if a model has an encoder and a decoder."""
     decodes = any("decoder" in name for name, _ in model.named_modules())
-    return decodes and "decoder_input_ids" in parameters_of(model)
+    return decodes and bool({"decoder_input_ids", "decoder_input_values"} & parameters_of(model))
 
 
 def parameters_of(model: Any) -> set[str]:
@@ -90,9 +90,18 @@ def by_module(counter: Any, model: Any) -> dict[str, int]:
     }
     own = dict(whole)
     for path in whole:
-        parent = path.rpartition(".")[0]
-        while parent and parent not in whole:
-            parent = parent.rpartition(".")[0]
-        if path and parent in own:
+        if path and (parent := _parent(path, whole)) in own:
             own[parent] -= whole[path]
+    for path in sorted(whole, key=lambda path: path.count("."), reverse=True):
+        if path and own[path] < 0 and (parent := _parent(path, whole)) in own:
+            # Something inside is called by a module further up.
+            own[parent], own[path] = own[parent] + own[path], 0
     return {path: flops for path, flops in own.items() if flops}
+
+
+def _parent(path: str, paths: Collection[str]) -> str:
+    """Return the innermost of some modules that a module is a part of."""
+    parent = path.rpartition(".")[0]
+    while parent and parent not in paths:
+        parent = parent.rpartition(".")[0]
+    return parent

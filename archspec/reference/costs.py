@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
@@ -28,7 +29,16 @@ from archspec.reference.meta import on_meta
 from archspec.reference.verdicts import Unavailable, measuring_errors
 
 _ASKED = ("inkling_text",)  # their configs do not ask for a cache, as generate() does
-_ASKED_IN_CALL = ("higgs_audio_v2",)  # they ignore their configs' use_cache
+_ASKED_IN_CALL = ("dia", "higgs_audio_v2")  # they ignore their configs' use_cache
+_CODES = {  # audio tokens of several codebooks at each position
+    "csm": "num_codebooks",
+    "dia": "decoder_config.num_channels",
+    "kyutai_speech_to_text": "num_codebooks",
+    "musicgen": "decoder.num_codebooks",
+    "musicgen_decoder": "num_codebooks",
+}
+_CODES_AFTER_TEXT = ("kyutai_speech_to_text",)
+_CODES_IN_ROWS = ("musicgen", "musicgen_decoder")
 _WHOLE = ("cpmant",)  # their inputs repeat the cached positions
 _FLOAT32 = ("bros", "fnet", "hiera")  # they need float32: einsum with positions, Fourier transforms, a mask
 
@@ -178,13 +188,24 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
     def ids(*lengths: int) -> Any:
         return torch.zeros(*questions, call.batch, *lengths, dtype=torch.long, device="meta")
 
+    def codes(length: int) -> Any:
+        kind = model.config.model_type
+        if kind not in _CODES:
+            return ids(length)
+        number = attrgetter(_CODES[kind])(model.config) + (kind in _CODES_AFTER_TEXT)
+        return ids(length).repeat(number, 1) if kind in _CODES_IN_ROWS else ids(length, number)
+
+    asks = model.config.model_type in _ASKED_IN_CALL and model.config.use_cache
+    asked = {"use_cache": True} if asks else {}
     if not call.encoder_tokens:
         length = call.context if model.config.model_type in _WHOLE else call.tokens
         boxes = {"bbox": ids(length, 4)} if "bbox" in parameters_of(model) else {}
-        asks = model.config.model_type in _ASKED_IN_CALL and model.config.use_cache
-        return {"input_ids": ids(length), **boxes, **({"use_cache": True} if asks else {})}
+        return {"input_ids": codes(length), **boxes, **asked}
     first = None if given and "encoder_outputs" in given else ids(call.encoder_tokens)
-    return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}
+    if "decoder_input_ids" not in parameters_of(model):  # SpeechT5's frames
+        bins = next(model.parameters()).new_empty(call.batch, call.tokens, model.config.num_mel_bins)
+        return {"input_ids": first, "decoder_input_values": bins}
+    return {"input_ids": first, "decoder_input_ids": codes(call.tokens), **asked}
 
 
 def symbolic_flops(model: Any, call: Call) -> Any:
@@ -204,7 +225,8 @@ def symbolic_flops(model: Any, call: Call) -> Any:
     counter = FlopCounterMode(display=False)
     with measuring_errors():
         taken = {
-            name: _symbolic_input(fake, tensor, names, call) for name, tensor in inputs(model, call).items()
+            name: _symbolic_input(fake, one, names, call) if isinstance(one, torch.Tensor) else one
+            for name, one in inputs(model, call).items()
         }
         with on_meta(), fake, torch.no_grad(), counter:
             model(**taken)
@@ -226,6 +248,8 @@ def _symbolic_input(fake: Any, tensor: Any, names: dict[Any, Any], call: Call) -
         symbolic_context=StatelessSymbolicContext(dynamic_sizes=dynamic),
     )
     for size, length in zip(found.shape[:2], tensor.shape[:2], strict=True):
-        name = next(name for name, value in call._asdict().items() if value == length)
+        name = next((name for name, value in call._asdict().items() if value == length), None)
+        if name is None:
+            raise Unavailable("an input has sizes that are not those of the forward pass")
         names[size.node.expr] = sympy.Symbol(name)
     return found

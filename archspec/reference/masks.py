@@ -15,6 +15,7 @@ from typing import Any
 from archspec.costs.records import Call
 from archspec.reference.contents import by_module
 from archspec.reference.costs import inputs, measure, output_of, past_of
+from archspec.reference.media.running import has_media, media_output
 from archspec.reference.meta import functions
 from archspec.reference.verdicts import Unavailable, measuring_errors
 
@@ -31,6 +32,8 @@ def let_through(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]
     try:
         return _by_interface(model, call)
     except Unavailable:
+        if has_media(call):
+            raise
         return _by_gradients(model, call)
 
 
@@ -40,7 +43,10 @@ def _by_interface(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
     left_out: Counter[int] = Counter()  # FLOPs, by the identity of the module
     counter = FlopCounterMode(display=False)
     with _count_attention(left_out):
-        output_of(model, call, _count_last_call(left_out, counter))
+        if has_media(call):
+            media_output(model, call, lambda: _count_last_call(left_out, counter))
+        else:
+            output_of(model, call, _count_last_call(left_out, counter))
     computed = by_module(counter, model)
     through = dict(computed)
     for name, module in model.named_modules():

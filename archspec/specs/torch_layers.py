@@ -61,16 +61,42 @@ def _sizes(given: Any, times: int = 1) -> Shape:
     return tuple(given) if isinstance(given, list | tuple) else (given,) * times
 
 
-def _make_conv(rank: int, transposed: bool = False) -> Callable[..., list[Leaf]]:
+def _make_conv(rank: int) -> Callable[..., list[Leaf]]:
     def conv(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
-        _require(decidable(groups) > 0, "groups must be a positive integer")
-        _require_multiple(in_channels, groups, "in_channels")
-        _require_multiple(out_channels, groups, "out_channels")
-        first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
-        second = second if isinstance(groups, int) and groups == 1 else second // groups
-        return _weight((first, second, *_sizes(kernel_size, rank)), bias, out_channels)
+        _check_groups(in_channels, out_channels, groups)
+        shape = (out_channels, _of_group(in_channels, groups), *_sizes(kernel_size, rank))
+        return _weight(shape, bias, out_channels)
 
     return conv
+
+
+def _make_transposed(rank: int) -> Callable[..., list[Leaf]]:
+    def conv(
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+    ):
+        _check_groups(in_channels, out_channels, groups)
+        shape = (in_channels, _of_group(out_channels, groups), *_sizes(kernel_size, rank))
+        return _weight(shape, bias, out_channels)
+
+    return conv
+
+
+def _check_groups(in_channels: Any, out_channels: Any, groups: Any) -> None:
+    _require(decidable(groups) > 0, "groups must be a positive integer")
+    _require_multiple(in_channels, groups, "in_channels")
+    _require_multiple(out_channels, groups, "out_channels")
+
+
+def _of_group(channels: Any, groups: Any) -> Any:
+    return channels if isinstance(groups, int) and groups == 1 else channels // groups
 
 
 def _embedding(num_embeddings, embedding_dim, padding_idx=None):
@@ -164,7 +190,7 @@ LEAVES: dict[str, Callable[..., list[Leaf]]] = {
         (out_features, in1_features, in2_features), bias
     ),
     **{f"Conv{rank}d": _make_conv(rank) for rank in (1, 2, 3)},
-    **{f"ConvTranspose{rank}d": _make_conv(rank, transposed=True) for rank in (1, 2, 3)},
+    **{f"ConvTranspose{rank}d": _make_transposed(rank) for rank in (1, 2, 3)},
     "Embedding": _embedding,
     "LayerNorm": lambda normalized_shape, eps=1e-5, elementwise_affine=True, bias=True: _norm(
         _sizes(normalized_shape), elementwise_affine, bias

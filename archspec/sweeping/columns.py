@@ -18,11 +18,9 @@ from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names, parse
 from archspec.language.yaml_reader import Scalar
 from archspec.models.model import Model
-from archspec.models.report import lengths_text
+from archspec.sweeping.lengths import Lengths
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.swept import SweptDomain
-from archspec.tables.axes import AXES
-from archspec.tables.items import ITEMS
 from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 from archspec.tree.node import Node
 
@@ -109,20 +107,23 @@ def _fields_read(tie: Expression, scope: Scope) -> Iterator[str]:
 
 
 class CallCosts(NamedTuple):
-    """The cost columns ``names`` that are asked for, and the ``lengths`` of the forward pass that were given.
+    """The cost columns ``names`` that are asked for, and the ``lengths`` of the forward passes.
 
-    Other lengths are resolved for each config, by the rule of :meth:`archspec.Model.forward`. With
+    Lengths that are neither given nor swept follow the rule of :meth:`archspec.Model.forward`. With
     ``needs_cache`` a class without a KV cache has no cache columns; otherwise they are 0.
     """
 
     names: frozenset[str]
-    lengths: dict[str, Any]
+    lengths: Lengths
     needs_cache: bool = True
 
-    def call(self, scope: Scope, architecture: str) -> Forward:
-        """Return the forward pass of a config. Errors: :class:`ArchspecError` for columns that it lacks."""
+    def call(self, scope: Scope, architecture: str, settings: Mapping[str, Any]) -> Forward:
+        """Return the forward pass of a config with some ``settings`` of fields and lengths.
+
+        Errors: :class:`ArchspecError` for columns that it lacks, and for invalid lengths.
+        """
         try:
-            call = forward_of(scope, architecture, **self.lengths)
+            call = forward_of(scope, architecture, **self.lengths.lengths_at(settings))
         except ArchspecError as error:
             if error.problems[0].help != COUNT_HELP:
                 raise
@@ -136,9 +137,9 @@ class CallCosts(NamedTuple):
             call.check_cache()
         return call
 
-    def exact_values(self, model: Model, dtype: str) -> dict[str, int]:
+    def exact_values(self, model: Model, dtype: str, settings: Mapping[str, Any]) -> dict[str, int]:
         """Return the columns of one config."""
-        call = self.call(model.scope, model.architecture)
+        call = self.call(model.scope, model.architecture, settings)
         found: dict[str, Any] = {name: getattr(call, name) for name in self.names - {TOKENS}}
         if "cache_elements" in found:
             found["cache_elements"] = call.cache_elements()
@@ -146,35 +147,41 @@ class CallCosts(NamedTuple):
             found["cache_bytes"] = call.cache_bytes(dtype)
         return {**found, TOKENS: call.call.tokens}
 
-    def symbolic(self, scope: Scope, architecture: str, dtype: str) -> dict[str, Any]:
-        """Return the columns of a scope whose fields are swept."""
+    def symbolic(
+        self, scope: Scope, architecture: str, dtype: str, settings: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the columns of a scope with swept fields, and of swept lengths."""
         try:
-            call = self.call(scope, architecture)
+            call = self.call(scope, architecture, settings)
         except Loops:
             unrolled = Scope(scope.spec, scope.raw, scope.origin, SweptDomain(unroll=True))
-            call = self.call(unrolled, architecture)
+            call = self.call(unrolled, architecture, settings)
         found = {name: _total(call.tree, name, dtype_bytes(dtype)) for name in self.names - {TOKENS}}
         return {**found, TOKENS: call.call.tokens}
 
     def lengths_note(self, tokens: set[Any]) -> str:
-        """Return a note on the lengths of forward passes; ``tokens`` are the closed forms in all regions."""
-        given = {"batch": 1, **self.lengths}
-        if len(tokens) == 1 and type(only := next(iter(tokens))) is int:
-            given[TOKENS] = only
-        lengths = [lengths_text({name: given[name] for name in (*AXES, *ITEMS) if given.get(name)})]
-        note = f"costs are for a forward pass with {', '.join(lengths)}"
-        if TOKENS in given:
+        """Return a note on the lengths of all forward passes, empty if all are swept.
+
+        ``tokens`` are the closed forms in all regions.
+        """
+        lengths, only = self.lengths, next(iter(tokens)) if len(tokens) == 1 else None
+        if type(only) is not int or (lengths.has_items and lengths.names):
+            only = lengths.given.get(TOKENS)
+        text, known = lengths.text(only), {*lengths.given, *lengths.names}
+        note = f"costs are for a forward pass with {text}" if text else ""
+        if only is not None or lengths.only or {TOKENS, "text_tokens"} & known:
             return note
         note = f"{note}, and as many tokens as a config has positions for, at most {USUAL_TOKENS:,}"
         return note if TOKENS in self.names else f"{note}; the column tokens shows how many"
 
-    def excess_notes(self, rows: Mapping[str, Model]) -> list[str]:
-        """Return a note on the row, of some rows by name, whose eager code has the most FLOPs in excess."""
-        if not any(name.endswith("flops") for name in self.names):
-            return []
-        found = {name: excess_of(self.call(model.scope, model.architecture)) for name, model in rows.items()}
-        name = max(found, key=lambda one: found[one].ratio)
-        return [f"at {name}: {note}"] if (note := found[name].note) is not None else []
+    def row_notes(self, rows: Mapping[str, Forward]) -> list[str]:
+        """Return notes on some rows by name: the most FLOPs in excess, and the files of the last one."""
+        notes = [f"at {name}: {'; '.join(call.files)}" for name, call in rows.items() if call.files][-1:]
+        if any(name.endswith("flops") for name in self.names):
+            found = {name: excess_of(call) for name, call in rows.items()}
+            name = max(found, key=lambda one: found[one].ratio)
+            notes += [f"at {name}: {note}"] if (note := found[name].note) is not None else []
+        return notes
 
 
 def names_in(wanted: Iterable[Expression]) -> frozenset[str]:
@@ -183,13 +190,13 @@ def names_in(wanted: Iterable[Expression]) -> frozenset[str]:
     return frozenset(node.id for node in nodes if isinstance(node, ast.Name))
 
 
-def check_used(names: frozenset[str], dtype: str | None, lengths: Mapping[str, Any]) -> None:
+def check_used(names: frozenset[str], dtype: str | None, lengths: Lengths) -> None:
     """Raise :class:`SweepError` for a dtype or a length that no column depends on."""
     idle = ["dtype"] if dtype is not None and not BYTES & names else []
-    idle += [] if {*COST_COLUMNS} & names else lengths
+    idle += [] if {*COST_COLUMNS} & names else [*lengths.given, *sorted(lengths.names)]
     if idle:
         needed = "bytes or cache_bytes" if idle == ["dtype"] else ", ".join(COST_COLUMNS)
-        flag = f"--{idle[0].replace('_', '-')}"
+        flag = f"--{idle[0].replace('_', '-')}" if idle[0] not in lengths.names else idle[0]
         help_ = f"add a column ({needed}), or leave out {flag}"
         raise SweepError(f"{flag} has no effect: no column depends on it", help=help_)
 

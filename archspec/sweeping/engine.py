@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from archspec.sweeping.evaluator import BOX, MAX_INT, Array, Box, Evaluator, Gri
 from archspec.sweeping.subject import Region, Subject
 
 MAX_REGIONS = 20_000
+_FEW = 100  # combinations of lengths of a box
 _DTYPES: dict[type, Any] = {bool: np.bool_, float: np.float64, int: np.int64}
 
 
@@ -40,19 +42,23 @@ class Engine:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.grid = Grid(subject.axes)
+        self.pinned_axes = subject.pinned_axes
+        evaluated = prod(len(subject.axes[number].values) for number in self.pinned_axes)
+        self.grid = Grid(subject.axes, BOX if evaluated <= _FEW else _FEW)
+        self.max_regions = MAX_REGIONS + evaluated
         self.points = self.grid.shape[0] * self.grid.shape[1]
         self.evaluator = Evaluator(subject.space)
         self.regions: list[Region] = []
+        self._regions_by_lengths: dict[tuple[int, ...], list[Region]] = {}  # by the codes of pinned axes
         self.refused: Counter[str] = Counter()
         self.filtered = 0
 
-    def batches(self, size: int = BOX) -> Iterator[Batch]:
+    def batches(self, size: int = 0) -> Iterator[Batch]:
         """Yield every box of the grid in order. Errors: :class:`SweepError` for too many regions."""
         for box in self._start_pass(size):
             yield self.batch(box)
 
-    def _start_pass(self, size: int = BOX) -> Iterator[Box]:
+    def _start_pass(self, size: int = 0) -> Iterator[Box]:
         """Return the boxes of the grid, and count points without a row from zero."""
         self.refused.clear()
         self.filtered = 0
@@ -129,7 +135,7 @@ class Engine:
     def assign_regions(self, box: Box) -> Iterator[tuple[Region, Array]]:
         """Yield the regions that have points in a box, each with its mask; they cover the box."""
         left = np.ones((1, 1), bool)
-        known = iter([*self.regions])
+        known = self._known_regions(box)
         while left.any():
             region = next(known, None)
             is_new = region is None
@@ -144,6 +150,13 @@ class Engine:
             elif is_new:
                 raise SweepError(f"a bug of archspec: the point {region.point} is not in its own region")
 
+    def _known_regions(self, box: Box) -> Iterator[Region]:
+        """Return the regions that can have points in a box."""
+        axes = [np.broadcast_to(box.axis(number), box.shape) for number in self.pinned_axes]
+        codes = [axis.reshape(-1).tolist() for axis in axes]
+        lengths = dict.fromkeys(zip(*codes, strict=True)) if codes else [()]
+        return iter([region for one in lengths for region in self._regions_by_lengths.get(one, ())])
+
     def _mask(self, region: Region, box: Box, left: Array) -> Array | None:
         """Return a mask of those points of a box that are in a region; None if no point is."""
         for condition in region.conditions:
@@ -155,11 +168,14 @@ class Engine:
 
     def _add(self, point: tuple[int, ...]) -> Region:
         """Find the region of a point that is in none of those known."""
-        if len(self.regions) >= MAX_REGIONS:
-            message = f"this grid needs more than {MAX_REGIONS:,} closed forms"
+        if len(self.regions) >= self.max_regions:
+            message = f"this grid needs more than {self.max_regions:,} closed forms"
             raise SweepError(message, help="sweep fewer values of the fields that add or remove modules")
-        self.regions.insert(0, self.subject.region(point))
-        return self.regions[0]
+        found = self.subject.region(point)
+        lengths = tuple(self.subject.axes[number].code(point[number]) for number in self.pinned_axes)
+        self._regions_by_lengths.setdefault(lengths, []).insert(0, found)
+        self.regions.insert(0, found)
+        return found
 
 
 def part_of(box: Box, mask: Array) -> tuple[Box, Any, Array]:

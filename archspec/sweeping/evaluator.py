@@ -32,10 +32,10 @@ _Products = list[tuple[Atom | Poly, Poly]]
 
 
 class Grid:
-    """The points of some axes, as rows and columns; the last axis varies fastest."""
+    """The points of some axes, as rows and columns; the last axis varies fastest. ``box`` is a box's size."""
 
-    def __init__(self, axes: Sequence[Axis]) -> None:
-        self.axes = tuple(axes)
+    def __init__(self, axes: Sequence[Axis], box: int = BOX) -> None:
+        self.axes, self.box = tuple(axes), box
         self.lengths = [len(axis.values) for axis in axes]
         self.split = len(axes)  # the first axis of the columns
         while self.split and prod(self.lengths[self.split :]) < _LOOP:
@@ -93,9 +93,9 @@ class Box(NamedTuple):
         return tuple(int(place) for place in np.unravel_index(position, self.grid.lengths))
 
 
-def boxes(grid: Grid, size: int = BOX) -> Iterator[Box]:
+def boxes(grid: Grid, size: int = 0) -> Iterator[Box]:
     """Yield the grid in boxes, in its order."""
-    height, width = grid.shape
+    size, (height, width) = size or grid.box, grid.shape
     down, across = max(1, size // width), min(width, size)
     for row in range(0, height, down):
         for column in range(0, width, across):

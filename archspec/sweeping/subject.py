@@ -17,6 +17,8 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward
+from archspec.costs.media.items import modality_of
 from archspec.errors import OVERRIDE, ArchspecError, ConfigError, Problem, SweepError, option
 from archspec.formats.dtypes import ASSUMED, DTYPE_BYTES, dtype_bytes, stated_dtype
 from archspec.language.evaluator import MAX_WORK
@@ -25,6 +27,7 @@ from archspec.models.model import Model, load
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.columns import TOKENS, CallCosts, Columns, expression, names_in, order_ties
+from archspec.sweeping.lengths import Lengths, swept_lengths
 from archspec.symbolic.expressions import Condition, TooLarge
 from archspec.symbolic.path_conditions import Number, Path, fix_value
 from archspec.symbolic.polynomials import Space
@@ -58,7 +61,8 @@ class Subject:
 
     ``ties`` are fields that follow others, and ``columns`` expressions over fields, quantities and the costs
     of a forward pass of ``lengths``; ``where`` are the conditions that a point has to meet. With ``runs`` a
-    point is also refused if transformers builds it but cannot run it.
+    point is also refused if transformers builds it but cannot run it. With ``sweeps_lengths`` axes and ties
+    can also be lengths.
     """
 
     runs = False
@@ -74,6 +78,8 @@ class Subject:
         dtype: str | None = None,
         lengths: Mapping[str, Any] | None = None,
         specs: Specs = (),
+        *,
+        sweeps_lengths: bool = False,
     ) -> None:
         self.axes = tuple(axes)
         self.space = Space([axis.bounds for axis in axes])
@@ -84,7 +90,6 @@ class Subject:
         self.where = [expression(text, option("where") if name == text else name) for name, text in pairs]
         self.dtype = dtype
         self.names = names_in([*self.columns.values(), *self.where])
-        self.costs = CallCosts(self.names & {*COST_COLUMNS, TOKENS}, dict(lengths or {}))
         self.element = dtype_bytes(dtype) if dtype is not None else None
         for name in (axis.name for axis in self.axes):
             if name in self.ties:
@@ -98,14 +103,21 @@ class Subject:
         chosen = choose(read_config(found), architecture, self.library)
         self.model_type, self.architecture, self.config, _ = chosen
         self.spec = self.library.load(self.model_type)
-        self.ties = order_ties(self.ties, Scope(self.spec, *self.config, demanding=False))
+        scope = Scope(self.spec, *self.config, demanding=False)
+        varied = swept_lengths([*(axis.name for axis in axes), *ties] if sweeps_lengths else (), scope)
+        self.lengths = Lengths(lengths or {}, varied, modality_of(scope, self.architecture))
+        self.lengths.check_points(axes)
+        self.costs = CallCosts(self.names & {*COST_COLUMNS, TOKENS}, self.lengths)
+        self.ties = order_ties(self.ties, scope)
         settings = self.with_ties({axis.name: axis.values[0] for axis in self.axes})
         first = self.make_config(settings)
         try:
-            check_overrides(self.spec, settings, first)
+            check_overrides(self.spec, self.lengths.fields_in(settings), first)
         except ConfigError as error:
             try:
-                check_overrides(self.spec, settings, self.config)  # passes if the first point is refused
+                check_overrides(
+                    self.spec, self.lengths.fields_in(settings), self.config
+                )  # passes if the first point is refused
             except ConfigError:
                 raise error from None
         check_fields(first, Scope(self.spec, *first, demanding=False))
@@ -122,11 +134,12 @@ class Subject:
         for name, follows in self.ties.items():
             config = self.make_config(settings)
             scope = Scope(self.spec, config.raw, config.origin, SweptDomain(), demanding=False)
-            settings[name] = Columns(scope, {}).read(follows)
+            settings[name] = Columns(scope, self.lengths.values(settings)).read(follows)
         return settings
 
     def make_config(self, settings: Mapping[str, Any]) -> RawConfig:
         """Return the config with fields set to values, which can have expressions."""
+        settings = self.lengths.fields_in(settings)
         config = read_config(self.config, {name: value_of(value) for name, value in settings.items()})
         for name, value in settings.items():
             if isinstance(value, Number):
@@ -143,11 +156,25 @@ class Subject:
 
     def model(self, point: Sequence[int]) -> Model:
         """Return the model at one point. Errors: :class:`ArchspecError` if it is refused."""
-        return load(self.config, self.architecture, self.with_ties(self.values(point)), self.library)
+        settings = self.lengths.fields_in(self.with_ties(self.values(point)))
+        return load(self.config, self.architecture, settings, self.library)
+
+    def forward(self, point: Sequence[int]) -> Forward:
+        """Return the forward pass at one point. Errors: :class:`ArchspecError` if it is refused."""
+        settings = self.with_ties(self.values(point))
+        return self.costs.call(self.model(point).scope, self.architecture, settings)
+
+    @property
+    def pinned_axes(self) -> list[int]:
+        """The axes along which each value is evaluated: all lengths if there are items."""
+        names = self.lengths.names if self.lengths.has_items else ()
+        return [number for number, axis in enumerate(self.axes) if axis.name in names]
 
     def region(self, point: tuple[int, ...]) -> Region:
         """Return the region around a point. Errors: :class:`SweepError` for invalid expressions."""
         exact, refusal = self._count_exactly(point)
+        if len(self.pinned_axes) == len(self.axes):
+            return self._point(point, exact, refusal)
         try:
             path, found = self._run(point)
         except CANNOT:
@@ -183,10 +210,10 @@ class Subject:
     def _count_exactly(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
         settings = self.with_ties(self.values(point))
         try:
-            model = load(self.config, self.architecture, settings, self.library)
+            model = load(self.config, self.architecture, self.lengths.fields_in(settings), self.library)
             exact = quantities_of(model.tensors())
             if self.costs.names:
-                exact |= self.costs.exact_values(model, self.dtype or model.dtype)
+                exact |= self.costs.exact_values(model, self.dtype or model.dtype, settings)
         except ArchspecError as error:
             return {}, ConfigError([self._of_tie(problem) for problem in error.problems])
         self.element = self.element or DTYPE_BYTES.get(model.dtype)
@@ -200,14 +227,17 @@ class Subject:
                 values[axis.name] = path.number(self.space.axis(number), values[axis.name])
             else:
                 path.compare("==", self.space.axis(number), self.space.constant(point[number]), True)
-        config = self.make_config(self.with_ties(values))
+        settings = self.with_ties(values)
+        if self.lengths.has_items:
+            settings |= {name: fix_value(settings[name]) for name in self.lengths.names}
+        config = self.make_config(settings)
         scope = Scope(self.spec, config.raw, config.origin, SweptDomain())
         try:
             scope.validate()
-            quantities = counts(scope, self.architecture)
+            quantities = counts(scope, self.architecture) | self.lengths.values(settings)
             if self.costs.names:
                 dtype = self.dtype or stated_dtype(scope.raw) or ASSUMED
-                quantities |= self.costs.symbolic(scope, self.architecture, dtype)
+                quantities |= self.costs.symbolic(scope, self.architecture, dtype, settings)
             return path, (scope, quantities)
         except ArchspecError as error:
             return path, error
@@ -236,7 +266,8 @@ class Subject:
             path.compare("==", self.space.axis(number), code, True)
         if refusal is not None:
             return Region(tuple(path.conditions), (), False, refusal, point)
-        return self._region(path, self.model(point).scope, dict(exact), point)
+        lengths = self.lengths.values(self.with_ties(self.values(point)))
+        return self._region(path, self.model(point).scope, lengths | exact, point)
 
 
 def _is_limit(refusal: ArchspecError) -> bool:

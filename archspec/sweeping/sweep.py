@@ -270,9 +270,9 @@ def sweep(  # noqa: PLR0913 - the options of the verb
 ) -> Sweep:
     """Return exact counts and costs of an architecture over a grid of configs.
 
-    ``set`` gives each swept field its values: a range, a list, or text such as ``"256:8192:128"`` (which
-    includes its end). ``columns`` are quantities, fields, costs, or expressions over them; a mapping names
-    them. ``tie`` computes fields from others, ``where`` keeps points that meet a condition; both are
+    ``set`` gives each swept field or length its values: a range, a list, or text such as ``"256:8192:128"``,
+    which includes its end. ``columns`` are quantities, fields, costs, or expressions over them; a mapping
+    names them. ``tie`` computes fields from others, ``where`` keeps points that meet a condition; both are
     expressions in the spec language. Fields that the config leaves out are recomputed at every point: each
     row equals ``archspec.load(config, set=point).params``. Integers are exact: above 64 bits, or with
     ``wide``, columns have 38-digit decimals.
@@ -286,15 +286,15 @@ def sweep(  # noqa: PLR0913 - the options of the verb
     >>> list(list(grid.rows())[-1].values())
     [4096, 32, 16384, 8852344832, 128]
     """
-    lengths = lengths_in(locals())
-    ties, asked, axes = dict(tie or {}), named_columns(columns), axes_of(set)
+    lengths, ties, asked, axes = lengths_in(locals()), dict(tie or {}), named_columns(columns), axes_of(set)
     named = {**{name: name for name in ties if name not in asked}, **asked}
     for name in (one.name for one in axes if one.name in named and one.name not in ties):
         help_ = f"leave it out of {option('columns')}"
         raise SweepError(f"{name} is swept and already has a column", help=help_)
     condition = where if isinstance(where, str) else " and ".join(f"({one})" for one in where or ()) or None
-    subject = Subject(config, axes, architecture, ties, named, condition, dtype, lengths, specs)
-    check_used(subject.names, dtype, lengths)
+    options = ties, named, condition, dtype, lengths, specs
+    subject = Subject(config, axes, architecture, *options, sweeps_lengths=True)
+    check_used(subject.names, dtype, subject.lengths)
     if dtype is None and "bytes" in subject.names:
         check_unquantized(subject.config, "sweeps")
     return Sweep(subject, list(asked), wide)

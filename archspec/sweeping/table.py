@@ -192,18 +192,18 @@ class Head(NamedTuple):
 def notes_of(engine: Engine) -> Iterator[str]:
     """Yield notes on fields without effect, an assumed dtype, sequence lengths, and excess FLOPs."""
     subject = engine.subject
-    fields = [*(axis.name for axis in subject.axes), *subject.ties]
-    config = subject.make_config(subject.with_ties(subject.values([0] * len(subject.axes))))
+    settings = subject.with_ties(subject.values([0] * len(subject.axes)))
+    fields, config = subject.lengths.fields_in(settings), subject.make_config(settings)
     idle = idle_fields if subject.costs.names else override_notes
-    yield from idle(subject.spec, fields, config).values()
+    yield from idle(subject.spec, [*fields], config).values()
     if subject.dtype is None and subject.names & BYTES:
         yield from filter(None, [assumed_note(subject.config)])
     kept = [region for region in engine.regions if region.keep]
     if subject.costs.names and kept:
-        yield subject.costs.lengths_note({region.tokens for region in kept})
-        points = [region.point for region in kept[:_EXAMPLES]]
+        yield from filter(None, [subject.costs.lengths_note({region.tokens for region in kept})])
+        points = [region.point for region in [*kept[:_EXAMPLES], kept[-1]]]
         names = [", ".join(f"{name} = {value}" for name, value in subject.values(p).items()) for p in points]
-        yield from subject.costs.excess_notes(dict(zip(names, map(subject.model, points), strict=True)))
+        yield from subject.costs.row_notes(dict(zip(names, map(subject.forward, points), strict=True)))
 
 
 def _cell(value: Any) -> str:

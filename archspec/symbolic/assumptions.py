@@ -22,6 +22,7 @@ from archspec.symbolic.polynomials import MAX_WORK, Space
 
 # a name in a test, but not of a function and not in quotes: of a field or an argument
 _NAME = re.compile(r"(?<![\w.'\"])(?!(?:and|or|not|in|if|else)\b)[A-Za-z_][\w.]*(?![\w.(])")
+_LONGEST = 40  # characters of a function whose symbol has its text
 
 
 class _Words(StrPrinter):  # type: ignore[misc]  # SymPy is untyped
@@ -192,7 +193,7 @@ class Assumptions:
                 self.path.compare("==", there, constant, True)
             forms.append(str(sympy_form(self.space, there)))
         meaning = f"{name}({', '.join(forms)})"
-        return self.define([meaning], meaning, value)
+        return self.define([meaning if len(meaning) <= _LONGEST else name], meaning, value)
 
     def define(self, names: list[str], definition: str, value: Any, where: Any = None) -> Any:
         """Return a new number, under the first free name; ``where`` distinguishes the same definitions."""

@@ -147,6 +147,9 @@ class Formal(NumberDomain):
         if name == "range" and found and len(arguments) < 3:
             at.apply_function(range, map(value_of, arguments), node)
             return SymRange(*arguments) if len(arguments) == 2 else SymRange(0, arguments[0])
+        rows = arguments[0] if name in ("max", "min") and isinstance(arguments[0], list) else []
+        if any(isinstance(row, list) for row in rows):  # compared item by item
+            return super().function(name, arguments, node, at)
         if found and name in (*FUNCTIONS, "int", "round", "log"):
             return self._number(name, arguments, found, node, at)
         return super().function(name, arguments, node, at)

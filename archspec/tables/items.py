@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from archspec.tables.axes import AXES, CALLS
 from archspec.tables.option import Option
@@ -16,16 +16,42 @@ ITEM_OPTIONS = (
     Option("images", "Sequence[Any]",
            "an image, e.g. 1024x768 (width x height), or several, 4@1024x768; repeat it for other sizes",
            _VERBS, default=(), metavar="SIZE"),
-    Option("videos", "Sequence[Any]", "a video, e.g. 16@448x448 (frames, width x height)", _VERBS,
-           default=(), metavar="SIZE"),
+    Option("videos", "Sequence[Any]", "a video, e.g. 16@448x448 (frames, width x height), or 2@16@448x448",
+           _VERBS, default=(), metavar="SIZE"),
     Option("audios", "Sequence[Any]",
-           "an audio file, e.g. 30s or 480000 (samples); 3000f are feature frames or samples as the model "
-           "receives them", _VERBS, default=(), metavar="LENGTH"),
+           "an audio file, e.g. 30s, 480000 (samples) or 4@30s; 3000f are feature frames or samples as the "
+           "model receives them", _VERBS, default=(), metavar="LENGTH"),
     Option("processed", "bool", "the sizes are those of the tensors that the model receives", _VERBS,
            default=False),
 )
 # fmt: on
 ITEMS = tuple(option.name for option in ITEM_OPTIONS)
+LENGTHS = (  # that a sweep varies: those of a forward pass, numbers of items, sizes of an item
+    *(*AXES, "text_tokens", "images", "videos", "audios"),
+    *("height", "width", "frames", "length"),
+)
+
+
+def size_text(size: Sequence[Any]) -> str:
+    """Return the size of an item as users write it: width×height, frames@width×height, or a length.
+
+    >>> size_text((768, 1024)), size_text((16, 448, 448)), size_text((480000,))
+    ('1024×768', '16@448×448', '480,000')
+    """
+    if len(size) == 1:
+        return f"{size[0]:,}"
+    *frames, height, width = size
+    return "".join(f"{number}@" for number in frames) + f"{width}×{height}"
+
+
+def written_size(size: Iterable[int]) -> str:
+    """Return the size of a tensor as an option takes it.
+
+    >>> written_size((768, 1024)), written_size((3000,))
+    ('1024x768', '3000f')
+    """
+    text = size_text([*size])
+    return f"{text.replace(',', '')}f" if text.replace(",", "").isdigit() else text.replace("×", "x")
 
 
 def lengths_in(values: Mapping[str, Any]) -> dict[str, Any]:

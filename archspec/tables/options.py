@@ -7,7 +7,7 @@ forward pass are options, too; they come from :data:`archspec.tables.axes.AXES`.
 from __future__ import annotations
 
 from archspec.tables.axes import Axis, axes_of
-from archspec.tables.items import ITEM_OPTIONS
+from archspec.tables.items import ITEM_OPTIONS, LENGTHS
 from archspec.tables.option import COMMAND, PYTHON, Option
 from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 
@@ -22,6 +22,7 @@ _SIZE = "str | float | None"
 FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
 GROUPS = ("repetition", "component", "module", "layer", "polynomial")
 ENVIRONMENTS = ("align", "align*", "equation", "equation*")
+_VALUES = "values of a field: first:last, first:last:step, first:last:*factor (ends included), or a,b,c"
 _QUANTITIES, _COSTS = ", ".join(QUANTITIES), ", ".join(COSTS)
 
 # fmt: off
@@ -56,9 +57,10 @@ MODELS = (
     Option("set", _FIELDS, "override config fields, e.g. text_config.num_hidden_layers=2,vocab_size=32000",
            (*LOADED, "diff"), metavar="FIELD=VALUE,..."),
     Option("set", "Mapping[str, Any] | Sequence[str]",
-           "values of a field: first:last, first:last:step, first:last:*factor (ends included), or "
-           "a,b,c",
-           ("sweep", "solve"), default=(), metavar="FIELD=VALUES"),
+           f"{_VALUES}; or of a length of the forward pass: {', '.join(LENGTHS)}", ("sweep",), default=(),
+           metavar="FIELD=VALUES"),
+    Option("set", "Mapping[str, Any] | Sequence[str]", _VALUES, ("solve",), default=(),
+           metavar="FIELD=VALUES"),
     Option("set_a", _FIELDS, "override fields of A only", ("diff",), metavar="FIELD=VALUE,..."),
     Option("set_b", _FIELDS, "override fields of B only", ("diff",), metavar="FIELD=VALUE,..."),
     Option("specs", "Specs",
@@ -150,8 +152,8 @@ OPTIONS = (
            ("training",), default=1, metavar="RANKS", needs=("train",)),
     Option("columns", "str | Sequence[str] | None",
            f"comma-separated: model, architecture, model_type, dtype, {_QUANTITIES}, bytes, flops, "
-           "flops_per_token, cache_bytes, cache_bytes_per_token, config fields, or their symbols (d, L, h) "
-           "or names (width, layers)", ("table",), metavar="A,B,...",
+           "flops_per_token, cache_bytes, cache_bytes_per_token, item_tokens, config fields, or their "
+           "symbols (d, L, h) or names (width, layers)", ("table",), metavar="A,B,...",
            default_help="model,params,L,d,h,d_ff,V, and active_params if it differs from params"),
     Option("format", "str", "output format", ("table",), default="text",
            choices=("text", "latex", "markdown"), excludes=("json",), where=COMMAND),

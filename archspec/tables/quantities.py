@@ -21,7 +21,13 @@ def _no_terms(node: Any) -> list[Term]:
     return []
 
 
-_UNITS = {"parameter": "parameters", "buffer": "elements", "cache": "elements", "activation": "bytes"}
+_UNITS = {
+    "parameter": "parameters",
+    "buffer": "elements",
+    "cache": "elements",
+    "activation": "bytes",
+    "item_tokens": "tokens",
+}
 
 
 class Quantity(NamedTuple):
@@ -46,7 +52,7 @@ class Quantity(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The unit of the number: parameters, elements, bytes or FLOPs."""
+        """The unit of the number: parameters, elements, bytes, tokens or FLOPs."""
         return _UNITS.get(self.kind, "FLOPs")
 
     @property
@@ -163,6 +169,8 @@ ALLOCATION_HELP = {  # of the KV cache
     "static": "transformers' StaticCache, allocated in advance; absent if it is not validated for the class",
     "pages": "a paged cache with blocks of 16 tokens in all layers",
 }
-COST_COLUMNS = ("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes")  # of a sweep
+COST_COLUMNS = (  # of a sweep
+    *("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes", "item_tokens"),
+)
 FORMULAS = {**QUANTITIES, **COSTS}  # quantities with a closed form
 BUDGETS = [*(name for name, quantity in QUANTITIES.items() if quantity.budget), "bytes"]  # of solve()

@@ -31,6 +31,7 @@ class Frame:
         self.axes: dict[str, Any] | None = None  # of a forward pass, for costs; those at the module's start
         self.now: dict[str, Any] | None = None  # in an expression about what runs next: its axes
         self.sections: dict[str, list[Any]] = {}  # by modality: the groups of items that attributes run on
+        self.inner: dict[str, list[Any]] = {}  # those of the modules inside
         self.layer_idx: Any = None
         self.runs: Mapping[str, Runs] = {}
         self.saves: Mapping[str, Expression] = {}

@@ -117,7 +117,8 @@ TRIED = """
     --params 60k --active-params 60k --non-embedding-params 60k --bytes 100000 --flops 1e12
     --compute 1e15 --law kaplan --sequence 77 --free hidden_size --tolerance 0 30 --within 0.4 0.01 --top 1
     --multiple hidden_size=96 intermediate_size=56 --ratio hidden_size/num_hidden_layers=60..61
-    --schema --json --last --train --checkpointing --standalone --piecewise --wide
+    --image 32x32 --video 4@32x32 --audio 3000f --text 5
+    --schema --json --processed --last --train --checkpointing --standalone --piecewise --wide
 """
 VALUES = {  # some value of each option has an effect wherever the option has any
     option: values.split() or [""] for option, values in re.findall(r"(--[a-z-]+)((?: +[^- ]\S*)*)", TRIED)
@@ -148,7 +149,7 @@ LINES: dict[str, list[str]] = {
     "count": ["llama.json", "vit.json"],
     "tree": ["llama.json"],
     "tensors": ["llama.json"],
-    "flops": ["llama.json", "bert.json --tokens 20"],
+    "flops": ["llama.json", "bert.json --tokens 20", "vit.json --image 640x480"],
     "memory": ["llama.json", "bert.json --tokens 20", *(f"{one}.json --train" for one in CONFIGS)],
     "sensitivity": ["llama.json"],
     "diff": ["llama.json bert.json", "llama.json bert.json --tokens 20"],

@@ -78,7 +78,7 @@ def test_costs_of_the_call_of_both_models() -> None:
     ("b", "options", "message"),
     [
         ("BertModel", {"past": 4}, "past has no effect without tokens"),
-        ("Wav2Vec2Model", {"tokens": 4}, "B: costs are not supported for Wav2Vec2Model"),
+        ("Wav2Vec2Model", {"tokens": 4}, "B: tokens has no effect: Wav2Vec2Model takes audios only"),
         ("BertModel", {"config": "bert", "architecture": "BertModel"}, "config cannot be combined with arch"),
         ("BertModel", {"depth": -1}, "depth must be an integer of at least 0, not -1"),
     ],

@@ -116,6 +116,22 @@ def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert "huggingface-hub is not installed" in message("org/tiny")
 
 
+def test_the_processor_of_a_hub_id_is_downloaded_when_it_is_needed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = {"config.json": {"model_type": "vit"}, "preprocessor_config.json": {"size": 384}}
+
+    def download(_: str, file: str, **__: Any) -> str:
+        path = tmp_path / file
+        path.write_text(json.dumps(files[file]))
+        return str(path)
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", types.SimpleNamespace(hf_hub_download=download))
+    model = archspec.load("org/tiny", architecture="ViTModel")
+    assert not (tmp_path / "preprocessor_config.json").exists()
+    assert model.forward(images=["640x480"]).call.images == ((384, 384),)
+
+
 @pytest.mark.reference
 def test_transformers_objects_count_as_their_files(tmp_path: Path) -> None:
     import transformers

@@ -40,6 +40,9 @@ def test_the_note_follows_the_ratio(model_type: str, lengths: dict[str, int]) ->
         except ArchspecError:  # an encoder's length, a field or a cache is missing
             continue
         excess = excess_of(call)
+        if call.has_items:  # tokens of the text and of images are not the same
+            assert excess == (1, None)
+            continue
         assert excess.ratio == ratio(model, call)
         assert (excess.note is not None) == (ratio(model, call) > Fraction(6, 5))
 

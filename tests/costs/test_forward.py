@@ -11,6 +11,7 @@ import archspec
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call as Lengths
+from archspec.costs.records import by_module, total_cost
 from archspec.errors import ArchspecError, FormulaError
 from archspec.specs.index import CostRecord
 from archspec.specs.library import Library, shipped_library
@@ -187,3 +188,20 @@ def test_numbers_that_were_not_validated_are_refused() -> None:
         print(found.masked_flops)
     with pytest.raises(ArchspecError, match="static caches of LlamaModel are not supported"):
         found.cache_bytes("bfloat16", "static")
+
+
+@pytest.mark.parametrize(
+    ("name", "lengths"),
+    [
+        ("LlamaForCausalLM", {"tokens": 5}),
+        ("MixtralForCausalLM", {"tokens": 5}),  # experts in one tensor
+        ("PhimoeForCausalLM", {"tokens": 5}),
+        ("SwitchTransformersModel", {"tokens": 5, "encoder_tokens": 7}),  # experts are modules
+        ("Qwen2VLForConditionalGeneration", {"text_tokens": 5, "images": [(224, 448), (56, 56)]}),
+    ],
+)
+def test_totals_are_sums_over_modules(name: str, lengths: dict[str, Any]) -> None:
+    call = archspec.load(name).forward(**lengths)
+    assert call.flops == sum(call.flops_by_module.values()) > 0
+    masked = sum(by_module(call.tree, "masked_flops").values())
+    assert total_cost(call.tree, "masked_flops") == masked > 0

@@ -19,7 +19,7 @@ from archspec.specs.library import shipped_library
 COSTS = json.loads(Path(shipped_library().folder, "costs.json").read_text(encoding="utf-8"))
 EXACT = {name: line["exact"] for name, line in COSTS["types"].items()}
 SPECS = [shipped_library().load(name) for name in shipped_library().model_types()]
-RULES = {spec.model_type: spec.max_length for spec in SPECS if spec.max_length}
+RULES = {spec.model_type: spec.max_length for spec in SPECS if spec.max_length and EXACT.get(spec.model_type)}
 ONE_LENGTH = {name for spec in SPECS for name in spec.equal_lengths}
 FEW = 24  # positions
 SMALL = {

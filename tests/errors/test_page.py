@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from archspec.configs.choice import naming_help
-from archspec.errors import command_line
+from archspec.errors import command_line, option
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,6 +26,6 @@ def test_every_pattern_of_the_page_matches_a_message(monkeypatch: pytest.MonkeyP
     messages = re.sub(r"option\(.(\w+)., \{.(\w+).: .(\w+).\}\)", r"--\1 \2=\3", messages)
     messages = re.sub(r"\{option\('(\w+)'[^{}]*\)\}", r"--\1 x", messages)
     with command_line():
-        messages += naming_help()
+        messages += naming_help() + f"\nhelp: write {option('images', ['9x9'])}"
     messages = re.sub(r"\{[^{}]*\}", "x", messages)  # the values of f-strings
     assert not [pattern for pattern, _ in IN_THE_PAGE if not re.search(pattern, messages)]

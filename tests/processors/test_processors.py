@@ -92,9 +92,9 @@ def test_tiles_are_entries_in_their_order() -> None:
 
 def test_a_trace_says_what_happened() -> None:
     (trace,) = read("clip").trace_images([(480, 640)])
-    assert str(trace) == "480 x 640, resized to 224 x 298, center-cropped to 224 x 224"
+    assert str(trace) == "640×480, resized to 298×224, center-cropped to 224×224"
     (video,) = read("qwen3_vl").trace_videos([(5, 480, 640)])
-    assert video.steps == ("5 frames after sampling", "resized to 320 x 448", "padded to 6 frames")
+    assert video.steps == ("5 frames after sampling", "resized to 448×320", "padded to 6 frames")
     assert video.tensors == ((6, 320, 448),)
     (clip,) = read("whisper").trace_audios([560_000])
     assert str(clip) == "560,000, cut to 480,000 samples, in 3,000 frames"

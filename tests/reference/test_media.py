@@ -11,6 +11,7 @@ from archspec.reference.costs import Measured, instance, measure
 from archspec.reference.media import running
 from archspec.reference.verdicts import Unavailable
 
+pytestmark = pytest.mark.reference
 _TEXT = {
     "hidden_size": 32,
     "intermediate_size": 48,
@@ -83,6 +84,13 @@ _CASES: dict[str, tuple[str, str, dict[str, Any], Call]] = {
         "whisper",
         _WHISPER,
         Call(2, 2, 5, audios=(40, 40)),
+    ),
+    "frames": ("SpeechT5HifiGan", "speecht5_hifigan", {}, Call(2, 1, audios=(9, 9))),
+    "packed frames": (
+        "Qwen2_5OmniAudioEncoder",
+        "qwen2_5_omni_audio_encoder",
+        {"encoder_layers": 1, "d_model": 32, "encoder_attention_heads": 2, "n_window": 10},
+        Call(2, 1, audios=(50, 37)),
     ),
     "samples": ("Wav2Vec2Model", "wav2vec2", _WAV2VEC2, Call(2, 1, audios=(800, 800))),
 }

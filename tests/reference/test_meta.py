@@ -83,6 +83,13 @@ def test_a_short_call_leaves_bigbird_as_it_was_built() -> None:
     assert measure(model, short) != fresh == measure(model, long)
 
 
+def test_audio_tokens_have_several_codes() -> None:
+    config = {"num_hidden_layers": 1, "num_key_value_heads": 2, "head_dim": 8, "hidden_size": 32}
+    raw = {"encoder_config": config, "decoder_config": {**config, "cross_hidden_size": 32}}
+    found = measure(instance("DiaModel", raw, "dia"), Call(2, 3, 0, 5, 5))
+    assert {shape[2] for shape in found.cache.values()} == {3, 5}
+
+
 def test_heads_that_return_a_cache_take_none() -> None:
     """Heads of encoder-decoders return the cache of their model, but take none to go on from."""
     call = Call(1, 3, 0, 5, 5)
@@ -95,3 +102,21 @@ def test_heads_that_return_a_cache_take_none() -> None:
     both = instance("T5Model", {**_T5, "is_encoder_decoder": False}, "t5")  # one cache for both attentions
     with pytest.raises(Unavailable, match="is_encoder_decoder=False"):
         measure(both, Call(1, 1, 0, 5, 5))
+
+
+def test_a_module_that_is_called_from_further_up_has_its_own_flops() -> None:
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 5))
+
+        def forward(self, given: Any) -> Any:
+            return self.inner[1](self.inner(given)[:, :3])
+
+    model = Outer()
+    with FlopCounterMode(display=False) as counter:
+        model(torch.ones(1, 2))
+    assert by_module(counter, model) == {"inner.0": 2 * 2 * 3, "inner.1": 2 * (2 * 3 * 5)}

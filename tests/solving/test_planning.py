@@ -125,7 +125,9 @@ def test_of_several_parts_the_largest_grows() -> None:
     config = listed[0].config
     assert listed[0].miss <= Fraction(1, 100) and "text_config.num_hidden_layers" in listed[0].values
     assert config["vision_config"]["hidden_size"] == config["text_config"]["hidden_size"] != 3584
-    assert "layer_types does not affect counts and is removed" in listed.notes
+    assert "layer_types" not in config["text_config"] and "layer_types" not in config
+    unused = {"model_type": "mistral", "num_hidden_layers": 2, "layer_types": ["full_attention"] * 2}
+    assert "layer_types does not affect counts and is removed" in solve(unused, params="1b", top=1).notes
 
 
 @pytest.mark.parametrize(

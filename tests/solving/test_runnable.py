@@ -16,6 +16,7 @@ NEEDED: dict[str, dict[str, Any]] = {  # for types whose default config transfor
     "bamba": {"attn_layer_indices": [1]},
     "deepseek_v2": {"num_experts_per_tok": 6},
     "granitemoehybrid": {"layer_types": ["full_attention"] * 32},
+    "step3p5": {"sliding_window": 512},
 }
 BROKEN: dict[str, dict[str, Any]] = {  # a class, and fields with which its forward pass fails
     "LlamaForCausalLM": {"hidden_size": 2176, "num_attention_heads": 17, "num_key_value_heads": 8},

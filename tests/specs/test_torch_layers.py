@@ -22,6 +22,7 @@ Bilinear(2, 3, 4, bias=False) | Conv1d(4, 6, 3) | Conv1d(4, 6, kernel_size=3, gr
 Conv1d(4, 4, [3], 2, 1, 1, 4) | Conv2d(4, 6, 3) | Conv2d(4, 6, [3, 5], stride=2)
 Conv2d(4, 6, (1, 7), padding=[0, 3], groups=2) | Conv3d(3, 6, [2, 4, 4]) | Conv3d(3, 6, 2, bias=False)
 ConvTranspose1d(4, 6, 3) | ConvTranspose1d(4, 6, 3, groups=2) | ConvTranspose1d(4, 6, 3, 2, 1, 1, 2, False)
+ConvTranspose1d(4, 6, 5, stride=3, output_padding=1)
 ConvTranspose2d(4, 6, 2, 2) | ConvTranspose3d(4, 6, [1, 2, 3], bias=False) | Embedding(5, 3)
 Embedding(5, 3, 4) | Embedding(5, 3, padding_idx=-5) | Embedding(5, 3, None) | LayerNorm(6)
 LayerNorm([2, 3]) | LayerNorm(6, 1e-6, False) | LayerNorm(6, bias=False) | LayerNorm(6, eps=1e-5)
@@ -39,6 +40,7 @@ AdaptiveAvgPool2d((1, 1)) | PixelShuffle(2) | Conv1D(4, 6) | FrozenBatchNorm2d(6
 REFUSED = """
 Linear(-1, 4) | Linear(3) | Linear(3, 4, 5, 6, 7, 8) | Linear(3, 4.0) | Linear(3, 4, size=2)
 Conv1d(4, 6, 3, groups=4) | Conv1d(3, 6, 3, groups=2) | Conv1d(4, 6, 3, groups=0) | Conv2d(4, 6)
+Conv1d(4, 6, 3, output_padding=1) | ConvTranspose1d(4, 6, 3, groups=4)
 Embedding(5, 3, 5) | Embedding(5, 3, -6) | GroupNorm(4, 6) | MultiheadAttention(6, 4)
 MultiheadAttention(0, 2)
 """

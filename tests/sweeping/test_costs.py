@@ -53,6 +53,7 @@ def of_verbs(config: Any, architecture: str, point: Any, names: list[str], lengt
             return None
         found: dict[str, Any] = {"tokens": call.call.tokens, "cache_elements": call.cache_elements()}
         found["cache_bytes"] = call.cache_bytes(model.dtype)
+        found["item_tokens"] = call.item_tokens
         found["flops"] = model.flops(**lengths).flops
         found |= {name: getattr(call, name) for name in ("masked_flops", "training_flops") if name in names}
     except ArchspecError:
@@ -122,13 +123,17 @@ def test_costs_in_a_condition_and_in_a_dtype() -> None:
         ("BertModel", "cache_bytes", {}, "does not return a KV cache"),
         ("LlamaModel", "flops", {"encoder_tokens": 4}, "does not attend to an encoder"),
         ("LlamaModel", "flops", {"tokens": 0}, "tokens must be an integer of at least 1, not 0"),
-        ("BltModel", "flops", {}, "are not supported"),
         ("LlamaModel", "training_flops", {"past": 4}, "a training step does not have a KV cache"),
     ],
 )
 def test_impossible_calls_are_refused(name: str, column: str, lengths: Call, message: str) -> None:
     with pytest.raises(ArchspecError, match=message):
         list(archspec.sweep(name, {"num_hidden_layers": "1:2"}, columns=column, **lengths))
+
+
+def test_a_class_without_costs_is_refused() -> None:
+    with pytest.raises(archspec.ArchspecError, match="costs are not supported for ReformerModel"):
+        list(archspec.sweep("ReformerModel", {"vocab_size": [99]}, columns="flops"))
 
 
 @pytest.mark.parametrize("values", ["512,1024", "1024,512"])

@@ -16,7 +16,7 @@ QUANTITY = """    "norm_params": Quantity(
         "norms", "parameters of normalization layers", lambda tensor: "Norm" in tensor.layer
     ),
     "buffers": Quantity("""
-AXIS = """    "images": Axis("number of images", 0),
+AXIS = """    "frobs": Axis("number of frobs", 0),
     "encoder_tokens": Axis("""
 OPTION = '''    Option("verbose", "bool", "print more detail", ("flops", "cache"), default=False),
     Option("last", "bool"'''
@@ -119,8 +119,8 @@ def test_a_quantity_is_counted_everywhere(quantity: Copy) -> None:
 
 def test_an_axis_is_an_option_everywhere(axis: Copy) -> None:
     for verb in ("flops", "cache", "memory", "formula", "sweep", "sensitivity", "table"):
-        assert "--images N" in axis.command(verb, "--help"), verb
-    assert "images" in json.loads(axis.command("flops", "--json-schema"))["properties"]
+        assert "--frobs N" in axis.command(verb, "--help"), verb
+    assert "frobs" in json.loads(axis.command("flops", "--json-schema"))["properties"]
     for function in (
         "Model.flops",
         "Model.cache",
@@ -130,11 +130,11 @@ def test_an_axis_is_an_option_everywhere(axis: Copy) -> None:
         "sweep",
         "table",
     ):
-        assert "images: " in axis.signature(function), function
+        assert "frobs: " in axis.signature(function), function
     model = "import archspec; model = archspec.load('gpt2');"
-    assert axis.python(f"{model} print(model.forward(tokens=4, images=2).call.images)") == "2\n"
-    assert "'images': 3" in axis.python(f"{model} print(model.quantity('flops', images=3).call._asdict())")
-    assert '"images"' in axis.page() and "images: number" in axis.page()
+    assert axis.python(f"{model} print(model.forward(tokens=4, frobs=2).call.frobs)") == "2\n"
+    assert "'frobs': 3" in axis.python(f"{model} print(model.quantity('flops', frobs=3).call._asdict())")
+    assert '"frobs"' in axis.page() and "frobs: number" in axis.page()
 
 
 def test_an_option_is_there_for_its_verbs_alone(option: Copy) -> None:

@@ -32,7 +32,7 @@ COMMON = 'if i in per_layer_config and given("per_layer_config") is None else'
 ATTENTION = "self_attn: Gemma4TextAttention"
 NORM, LAYERS = "ln_f: LayerNorm(n_embd)", "range(num_hidden_layers)"
 EMBEDDINGS = "    token_type_embeddings: Embedding(type_vocab_size, size)\n"
-POOLER = "BertPooler() if add_pooling_layer else None"
+POOLER = "BertPooler(reused) if add_pooling_layer else None"
 EVEN, FOURTH = "head_dim % 2 == 0 or head_dim < 5", "head_dim % 4 == 0"
 WORDS, SEVEN = "word_embeddings: Embedding", "query: Linear(hidden_size, 7)"
 TIED = "    tied: {lm_head.weight: model.embed_tokens.weight}\n"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
 import archspec
 from archspec.errors import command_line
-from problems import CONFIG, bug, problem, worded
+from problems import CONFIG, bug, input_of, problem, worded
 
 EXACT = 2**53  # JavaScript represents whole numbers exactly up to this one
 LONG = re.compile(r"(?<![\d.])\d{16}")  # larger numbers have at least 16 digits
@@ -125,42 +125,94 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
+ITEMS = ("images", "videos", "audios")
+FLAGS = ("processed", "last")
+
+
+def inputs(found: archspec.Model) -> dict[str, str]:
+    """Return the inputs of a call that a class takes, each with the size of an item if none is given."""
+    items = {name: size for name, size in found.inputs.items() if name in ITEMS}
+    names = ["batch"]
+    if "text" in found.inputs:
+        names += ["tokens", "past", "text_tokens" if items else "encoder_tokens", "last"]
+    sizes = {name: written(size) if size else "" for name, size in items.items()}
+    return dict.fromkeys(names, "") | sizes | ({"processed": ""} if items else {})
+
+
+def written(size: tuple[int, ...]) -> str:
+    """Return the size of a tensor as users type it: `224x224`, `16@224x224` or `3000f`."""
+    if len(size) == 1:
+        return f"{size[0]}f"
+    *frames, height, width = size
+    return "".join(f"{number}@" for number in frames) + f"{width}x{height}"
+
+
 def costs(source: str, asked: dict[str, Any]) -> Any:
-    """Return the costs of a call and of a training step; each part is a report or its errors."""
+    """Return the costs of a call and of a training step, and the inputs that the class takes.
+
+    Each part is a report or its errors. Inputs that the class does not take are ignored.
+    """
     found, call = model(source), asked["call"]
-    own, stored = lengths(call), {"dtype": call["dtype"], "weights": call["weights"]}
-    step = {name: value for name, value in own.items() if name != "past"}
-    budget = asked["accelerator_bytes"]
+    own, stored = lengths(call, found), {"dtype": call["dtype"], "weights": call["weights"]}
+    budget, taken = asked["accelerator_bytes"], inputs(found)
+    kept = {name: value for name, value in own.items() if name not in ("past", "text_tokens")}
+
+    def flops() -> Any:
+        report = found.flops(**own)
+        more = {"flops_per_token": None} if report.call.has_items else {}
+        return with_tables(report) | more | {"received": received(report)}
 
     def cache() -> Any:
-        held = step | {"tokens": tokens_of(call, found) + call["past"]}
+        held = kept | ({"tokens": found.forward(**own).call.context} if "tokens" in taken else {})
         return with_tables(found.cache(**held, **stored, budget=budget))
 
+    def training() -> Any:
+        if any(own.get(name) for name in ITEMS):
+            message = "a training step with images, videos or audio is not supported"
+            help_ = "leave them out for the memory of weights, gradients and optimizer states"
+            raise archspec.ArchspecError(message, help=help_)
+        step = {name: value for name, value in kept.items() if name != "processed" and name not in ITEMS}
+        if own.get("text_tokens") is not None:
+            step["tokens"] = own["text_tokens"]
+        return plain(found.training(**step, **asked["training"]))
+
+    last = call["last"] and "last" in taken
     return {
-        "flops": part(lambda: with_tables(found.flops(**own))),
-        "memory": part(lambda: plain(found.memory(**own, **stored, last=call["last"]))),
+        "inputs": taken,
+        "flops": part(flops, taken),
+        "memory": part(lambda: plain(found.memory(**own, **stored, last=last))),
         "cache": part(cache),
-        "training": part(lambda: plain(found.training(**step, **asked["training"]))),
+        "training": part(training),
     }
 
 
-def lengths(call: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in call.items() if name not in ("dtype", "weights", "last")}
+def received(report: archspec.Flops) -> list[tuple[str, str]]:
+    """Return what a class receives instead of images, videos and audio; nothing for a call without them."""
+    has_items = any(getattr(report, name) for name in ITEMS)
+    return list(dict.fromkeys(report.input_rows())) if has_items else []
+
+
+def lengths(call: dict[str, Any], *models: archspec.Model) -> dict[str, Any]:
+    """Return the lengths and the items of a call that all models take."""
+    taken = set.intersection(*({*inputs(one)} for one in models))
+    given = {name: value for name, value in call.items() if name in taken and name not in FLAGS}
+    has_items = any(given.get(name) for name in ITEMS)
+    return given | ({"processed": call["processed"]} if has_items else {})
 
 
 def tokens_of(call: dict[str, Any], *models: archspec.Model) -> int:
     """Return the tokens of a call; by default, as many as all models allow."""
     if call["tokens"] is not None:
         return int(call["tokens"])
-    return min(one.forward(**lengths(call)).call.tokens for one in models)
+    return min(one.forward(**lengths(call, *models)).call.tokens for one in models)
 
 
-def part(asked: Callable[[], Any]) -> Any:
-    """Return a part of an answer, or its errors."""
+def part(asked: Callable[[], Any], inputs: Collection[str] = ()) -> Any:
+    """Return a part of an answer, or its errors, with the inputs that they are about."""
     try:
         return {"result": asked()}
     except archspec.ArchspecError as error:
-        return {"problems": [problem(one) for one in error.problems]}
+        return {"problems": [problem(one) | input_of(one, inputs) for one in error.problems]}
 
 
 def with_tables(report: Any) -> dict[str, Any]:
@@ -192,12 +244,25 @@ def counted(source: str, call: dict[str, Any]) -> Any:
 
 def cost_changes(a: str, b: str, call: dict[str, Any]) -> Any:
     models = model(a), model(b)
-    called = lengths(call) | {"tokens": tokens_of(call, *models)}
+    called = lengths(call, *models)
+    if any("text" in one.inputs for one in models):
+        called |= {} if called.get("text_tokens") else {"tokens": tokens_of(call, *models)}
+    elif not any(called.get(name) for name in ITEMS):
+        called |= default_items(*models)
     found = archspec.diff(*models, **called)
     return {
         "changes": [one._asdict() for one in found.costs],
         "notes": [worded(note) for note in found.notes],
     }
+
+
+def default_items(a: archspec.Model, b: archspec.Model) -> dict[str, Any]:
+    """Return one item of the size that both classes have by default. Both take items only."""
+    for name, size in a.inputs.items():
+        if size and b.inputs.get(name) == size:
+            return {name: [written(size)], "processed": True}
+    message = "costs are not compared: the default inputs of both classes differ"
+    raise archspec.ArchspecError(message, help="add images, videos or audio of the same size in the costs")
 
 
 def diff(a: str, b: str) -> Any:
@@ -212,9 +277,10 @@ def point(source: str, quantity: str, values: dict[str, Any], call: dict[str, An
     if quantity == "bytes":
         return found.params_bytes(call["dtype"])
     if quantity == "flops":
-        return found.forward(**lengths(call)).flops
+        return found.forward(**lengths(call, model(source))).flops
     if quantity == "cache_bytes":
-        return found.forward(**lengths(call)).cache_bytes(call["dtype"] or found.dtype)
+        kept = found.forward(**lengths(call, model(source)))
+        return kept.cache_bytes(call["dtype"] or found.dtype)
     return found.count(quantity)
 
 

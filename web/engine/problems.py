@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Collection
 from typing import Any
 
 import archspec
@@ -13,6 +14,7 @@ OVERRIDE = "override"  # archspec's source name for overrides
 TYPED = ("--assume",)  # and for texts typed into the page's fields
 CONTEXT = 40  # characters before and after a place, which fit a phone
 MAX_LENGTH = 500  # characters of a bug's message, and of its call
+NAMES = {"image": "images", "video": "videos", "audio": "audios", "text": "text_tokens"}  # of options
 IN_THE_PAGE = (  # patterns that name the command line, and the page's wording, applied in this order
     (
         r"pass --architecture CLASS or --set model_type=TYPE; run archspec list to see both",
@@ -33,9 +35,23 @@ IN_THE_PAGE = (  # patterns that name the command line, and the page's wording, 
     (r", or change ranges and steps of fields with --set and --multiple", ""),
     (r"with --set", "with the knobs"),
     (r"\bbf16\b", "bfloat16"),
+    (r"write --(?:image|video|audio) ", "write "),
+    (r"with --processed", 'and check "sizes are those of the tensors"'),
+    (r"leave out --processed", 'uncheck "sizes are those of the tensors"'),
+    (r"--text\b", "text tokens"),
+    (r"--(image|video)\b", r"\1s"),
     (r"--([a-z]+)-([a-z]+)", r"\1 \2"),
     (r"--set |--(?=\w)", ""),
 )
+
+
+def input_of(one: archspec.Problem, inputs: Collection[str]) -> dict[str, str]:
+    """Return the input of a call that an error is about: an option or a kind of items in its text."""
+    options = re.findall(r"--([a-z]+(?:-[a-z]+)*)", f"{one.help} {one.message}")
+    items = re.findall(r"\b(image|video|audio)s?\b", one.message)
+    names = (NAMES.get(name, name.replace("-", "_")) for name in (*options, *items))
+    found = next((name for name in names if name in inputs), None)
+    return {"input": found} if found else {}
 
 
 def problem(one: archspec.Problem) -> dict[str, Any]:

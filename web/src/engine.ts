@@ -12,6 +12,7 @@ export interface Problem {
   column?: number;
   excerpt?: [before: string, there: string, after: string]; // of that line or of typed text
   field?: string;
+  input?: string; // the key of a call's input that it is about
   report?: string; // for a bug: the text of its report
   unloaded?: boolean; // the engine could not be loaded; a retry may help
 }

@@ -14,13 +14,14 @@ from operator import le, ne
 from archspec.configs.scope import Scope
 from archspec.costs.media.flowing import Flowing
 from archspec.costs.media.merging import idle, merge
-from archspec.costs.media.sizes import UNKNOWN, Maps, size_text, unknown_size
+from archspec.costs.media.sizes import UNKNOWN, Maps, unknown_size, value_text
 from archspec.costs.records import Axes
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Locals
 from archspec.language.values import value_of
 from archspec.specs.records import GRID, MAPS, MODALITIES, Body, Module
 from archspec.specs.torch_layers import decidable
+from archspec.tables.items import written_size
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
@@ -110,6 +111,8 @@ class OnItems(Flowing):
         assert frame.module is not None
         if modality not in frame.sections:
             frame.sections[modality] = self.groups(modality, modality not in frame.module.placeholders)
+            for outer in self.frames:
+                outer.inner.setdefault(modality, frame.sections[modality])
         found: list[Group] = frame.sections[modality]
         return found
 
@@ -174,17 +177,18 @@ class OnItems(Flowing):
             return
         is_less = module.other_sizes == "less" and all(map(le, map(value_of, given), map(value_of, size)))
         if not is_less and not self.takes_others(module) and any(map(ne, given, size)):
-            what, takes = size_text(given), size_text(size)
-            takes = f"at most {takes}" if module.other_sizes == "less" else takes
-            help_ = f"pass {modality} of {takes}, or leave out {option(modality)}"
-            raise ArchspecError(f"{module.name} takes {modality} of {takes}, not {what}", help=help_)
+            takes = ("at most " if module.other_sizes == "less" else "") + value_text(size)
+            message = f"{module.name} takes {modality} of {takes}, not {value_text(given)}"
+            written = option(modality, [written_size(map(value_of, size))])
+            raise ArchspecError(message, help=f"pass {written}, or leave out {option(modality)}")
 
     def _check_multiples(self, modality: str, given: list[Any], units: list[Any]) -> None:
         if UNKNOWN in given:
             raise unknown_size(modality)
         if any(size % unit != 0 for size, unit in zip(given, units, strict=True)):
-            message = f"height and width of {modality} must be multiples of {size_text(units)}"
-            raise ArchspecError(f"{message}, not {size_text(given)}", help="pass other sizes, or whole files")
+            message = f"height and width of {modality} must be multiples of {value_text(units)}"
+            help_ = f"pass other sizes, or leave out {option('processed')}"
+            raise ArchspecError(f"{message}, not {value_text(given)}", help=help_)
 
     def takes_others(self, module: Module) -> bool:
         """Return True if a module takes items of other sizes than its `sizes:`."""
@@ -194,7 +198,7 @@ class OnItems(Flowing):
         """Return the tokens of all items of a modality, for each sequence."""
         modality = f"{name.partition('_')[0]}s"
         outer = self.axes or {}
-        groups = frame.sections.get(modality, [])
+        groups = frame.sections.get(modality) or frame.inner.get(modality, [])
         if len(groups) == 1 and value_of(groups[0].start["batch"]) == value_of(outer["batch"]):
             return groups[0].now["tokens"]
         total = sum(group.now["batch"] * group.now["tokens"] for group in groups)

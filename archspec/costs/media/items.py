@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.media.groups import only_modality
-from archspec.costs.media.sizes import UNKNOWN, Media, UnknownSize, item_of, size_text, sizes_of
+from archspec.costs.media.sizes import UNKNOWN, Media, UnknownSize, item_of, sizes_of, value_text
 from archspec.costs.records import Call, axes_of
 from archspec.errors import ArchspecError, option
-from archspec.processors.requested import Requested
 from archspec.specs.records import MODALITIES
-from archspec.typing_light import Any
+from archspec.typing_light import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archspec.processors.requested import Requested
 
 
 def with_items(call: Call, scope: Scope, architecture: str) -> Call:
@@ -46,10 +50,7 @@ def check_items(built: CostBuilder, call: Call) -> None:
     """Raise :class:`ArchspecError` for items that the class does not take."""
     for modality in MODALITIES:
         if getattr(call, modality) and modality not in built.modalities:
-            takes = " and ".join(built.modalities)
-            message = f"{built.architecture} does not take {modality}"
-            help_ = f"leave out {option(modality[:-1])}" + (f": it takes {takes}" if takes else "")
-            raise ArchspecError(message, help=help_)
+            raise _untaken(built.architecture, modality, built.modalities)
 
 
 def tokens_of_items(built: CostBuilder, call: Call) -> dict[str, list[int]]:
@@ -62,24 +63,63 @@ def tokens_of_items(built: CostBuilder, call: Call) -> dict[str, list[int]]:
 
 
 def placed_tokens(built: CostBuilder, call: Call) -> int:
+    """Return how many of a sequence's tokens its items are; none of a decoder's with an encoder."""
+    return 0 if built.encodes else _most_placed(built, call)
+
+
+def _most_placed(built: CostBuilder, call: Call) -> int:
     """Return the tokens of the items of one sequence; items are spread evenly, in order.
 
     A sequence with fewer of them is padded.
     """
+    found = tokens_of_items(built, call)
+    if call.past or not any(found.values()):
+        return 0  # also of a symbolic batch
     most = [0] * call.batch
-    for tokens in tokens_of_items(built, call).values():
+    for tokens in found.values():
         for place, number in enumerate(tokens):
             most[place * call.batch // len(tokens)] += number
-    return 0 if call.past else max(most, default=0)
+    return max(most, default=0)
 
 
 def check_placed(built: CostBuilder, call: Call) -> None:
     """Raise :class:`ArchspecError` for fewer tokens than those of the items."""
-    least = placed_tokens(built, call)
-    if call.tokens < least:
-        message = f"{option('tokens', call.tokens)}: images, videos and audios alone are {least:,} tokens"
-        help_ = f"pass {option('tokens')} of at least {least:,}, or {option('text')}"
+    least = _most_placed(built, call)
+    name = "encoder_tokens" if built.encodes else "tokens"
+    given = getattr(call, name)
+    if given < least:
+        message = f"{option(name, given)}: images, videos and audios alone are {least:,} tokens"
+        help_ = f"pass {option(name)} of at least {least:,}"
+        help_ += "" if built.encodes else f", or {option('text')}"
         raise ArchspecError(message, help=help_)
+
+
+def requested_items(
+    scope: Scope, architecture: str, given: dict[str, Any], processed: bool = False
+) -> Requested:
+    """Return the sizes of the tensors of the items that a user gives.
+
+    Errors: those of :func:`archspec.processors.requested.read_items`; for items that the class does not take.
+    """
+    from archspec.processors.requested import Requested, read_items
+
+    if not processed and not any(given.values()):
+        return Requested({})
+    try:
+        found = read_items(scope, given, processed)
+    except ArchspecError:
+        taken = takes(scope, architecture)
+        for modality in given:
+            if given[modality] and modality not in taken:
+                raise _untaken(architecture, modality, taken) from None
+        raise
+    return fit_defaults(found, scope, architecture)
+
+
+def _untaken(architecture: str, modality: str, taken: Iterable[str]) -> ArchspecError:
+    takes = f": it takes {' and '.join(taken)}" if [*taken] else ""
+    message = f"{architecture} does not take {modality}"
+    return ArchspecError(message, help=f"leave out {option(modality)}{takes}")
 
 
 def fit_defaults(given: Requested, scope: Scope, architecture: str) -> Requested:
@@ -95,9 +135,10 @@ def fit_defaults(given: Requested, scope: Scope, architecture: str) -> Requested
         items = given.sizes[modality]
         if all(sizes_of(item) == only for item in items):
             continue
-        text = f"{modality} are {size_text(only)}: the only size that {architecture} takes"
+        steps = f"resized to {value_text(only)}, the only size that {architecture} takes"
+        files = [one._replace(steps=steps) if one.modality == modality else one for one in given.files]
         sizes = {**given.sizes, modality: (item_of(only),) * len(items)}
-        given = given._replace(sizes=sizes, lines=(*given.lines, text))
+        given = given._replace(sizes=sizes, files=tuple(files))
     return given
 
 
@@ -111,6 +152,18 @@ def takes(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] | None]:
         modalities = [error.modality]
     probes = {modality: _probe(scope, architecture, modality) for modality in modalities}
     return {name: None if built is None else built.taken.get(name) for name, built in probes.items()}
+
+
+def default_sizes(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] | None]:
+    """Return the modalities that a class takes, each with the size of an item if none is given."""
+    call = with_items(Call(1, 1), scope, architecture)
+    try:
+        modalities = build_costs(scope, architecture, axes_of(call)).modalities
+    except UnknownSize as error:
+        modalities = {error.modality: False}
+    probes = {name: _probe(scope, architecture, name) for name, required in modalities.items() if required}
+    sizes = {name: None if built is None else built.taken.get(name) for name, built in probes.items()}
+    return dict.fromkeys(modalities) | sizes
 
 
 def _probe(scope: Scope, architecture: str, modality: str) -> CostBuilder | None:

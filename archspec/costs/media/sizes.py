@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from archspec.errors import ArchspecError, option
 from archspec.language.values import value_of
+from archspec.tables.items import size_text
 from archspec.typing_light import Any, NamedTuple
 
 UNKNOWN = object()  # a size that the class decides, if it takes only one
@@ -46,7 +47,7 @@ class UnknownSize(ArchspecError):
 
 def unknown_size(modality: str) -> UnknownSize:
     """Return the error for a class that takes items of any size, if none is given."""
-    name = option(modality[:-1], _EXAMPLES[modality])
+    name = option(modality, [_EXAMPLES[modality]])
     found = UnknownSize(f"the size of the {modality} is missing", help=f"pass {name}, for example")
     found.modality = modality
     return found
@@ -76,6 +77,6 @@ def group_items(items: Iterable[Any]) -> tuple[Any, ...]:
     return tuple((count, sizes_of(item)) for item, count in Counter(items).items())
 
 
-def size_text(size: Iterable[Any]) -> str:
-    """Return a size as text: 224×224."""
-    return "×".join(str(value_of(one)) for one in size)
+def value_text(size: Iterable[Any]) -> str:
+    """Return the size of an item at the values of its symbols: width×height."""
+    return size_text([value_of(one) for one in size])

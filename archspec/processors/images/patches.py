@@ -10,6 +10,7 @@ from archspec.processors import resizing
 from archspec.processors.canvas import Canvas
 from archspec.processors.parameters import Parameters, Size
 from archspec.processors.resizing import align
+from archspec.tables.items import size_text
 
 _LIMITS = {"shortest_edge": "min_pixels", "longest_edge": "max_pixels"}  # -> their former names
 _CHANNELS = (1, 3)
@@ -94,9 +95,9 @@ def emu(p: Parameters, image: Canvas) -> None:
 def note_batch(p: Parameters, images: Sequence[Canvas]) -> None:
     """Report the padding that a model cuts off by the sizes of the images."""
     if p.flag("do_pad") and len({image.size for image in images}) > 1:
-        height, width = (max(image.size[side] for image in images) for side in (0, 1))
+        largest = [max(image.size[side] for image in images) for side in (0, 1)]
         for image in images:
-            image.note(f"padded to {height:,} x {width:,} in the batch")
+            image.note(f"padded to {size_text(largest)} in the batch")
 
 
 def pixtral(p: Parameters, image: Canvas) -> None:

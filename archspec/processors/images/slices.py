@@ -9,6 +9,7 @@ from archspec.processors.canvas import Canvas
 from archspec.processors.images.tiles import MOST_LISTED, most_tiles
 from archspec.processors.parameters import MOST, Parameters, Size
 from archspec.processors.resizing import round_to
+from archspec.tables.items import size_text
 
 _ARIA_SIDES = (490, 980)
 _ARIA_GRIDS = [  # heights and widths
@@ -202,7 +203,7 @@ def anyres(p: Parameters, image: Canvas) -> None:
     best = grids.best_resolution(image.size, _resolutions(p, "image_grid_pinpoints"))
     if best is None:
         image.refuse("fits none of image_grid_pinpoints")
-    image.note(f"tiles of {best[0]:,} x {best[1]:,}")
+    image.note(f"resized and padded to {size_text(best)} for tiles")
 
 
 def _resolutions(p: Parameters, key: str, default: list[Size] | None = None) -> list[Size]:
@@ -251,7 +252,7 @@ def phi4(p: Parameters, image: Canvas) -> None:
     else:
         scaled = target[0], int(width * (target[0] / height))
     if min(scaled) < _PHI_LEAST:
-        image.refuse(f"becomes {scaled[0]} x {scaled[1]}, below the 10 pixels that the class needs")
+        image.refuse(f"becomes {size_text(scaled)}, below the 10 pixels that the class needs")
     image.resize(scaled)
     image.pad(target)
     image.split(rows, columns, (side, side), first=[(side, side)])

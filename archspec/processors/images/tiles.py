@@ -10,6 +10,7 @@ from archspec.processors.canvas import MOST_TILES, Canvas
 from archspec.processors.images.plain import center_crop, resize
 from archspec.processors.parameters import Parameters, Size
 from archspec.processors.resizing import align, fit_canvas
+from archspec.tables.items import size_text
 
 MOST_LISTED = 1_000  # tiles that a file may allow; a grid is sought among all with that many
 _IDEFICS_LONGEST = 4096
@@ -140,7 +141,7 @@ def pad_tiles(p: Parameters, images: Sequence[Canvas]) -> None:
     largest = max(size[0] for size in sizes), max(size[1] for size in sizes)
     for image in images:
         if image.tiles:
-            image.split_into([largest] * len(image.tiles), f"padded to {largest[0]:,} x {largest[1]:,}")
+            image.split_into([largest] * len(image.tiles), f"padded to {size_text(largest)}")
         else:
             image.pad(largest)
 
@@ -237,4 +238,4 @@ def mllama(p: Parameters, image: Canvas) -> None:
     image.resize((max(height, 1), max(width, 1)))
     image.pad(target)
     image.split(1, 1, (side, side))
-    image.steps[-1] = f"{target[0] // side} x {target[1] // side} tiles, of {most} in one tensor"
+    image.steps[-1] = f"{target[1] // side}×{target[0] // side} tiles, padded to {most} in one tensor"

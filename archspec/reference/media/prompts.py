@@ -7,9 +7,13 @@ from typing import Any
 
 from archspec.reference.contents import configs_in
 from archspec.reference.media.receiver import Receiver
-from archspec.reference.media.tensors import MAKERS, Inputs, integers
+from archspec.reference.media.tensors import MAKERS, Inputs, integers, random
 
 _CODES = {"image": 1, "video": 2, "audio": 3}  # of mm_token_type_ids
+_COUNTS = {  # fields with the tokens of an item, where no method returns as many features
+    ("blip-2", "image"): "num_query_tokens",
+    ("gemma3n", "audio"): "audio_soft_tokens_per_image",
+}
 _FIRST_WORD = 5  # the ids before are often special
 _MOST_WORDS = 10000
 
@@ -27,8 +31,10 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
     """Return how many tokens each image, video and audio becomes, by kind."""
     found = {}
     for kind, taken in given.items():
-        get = _features_of(to.model, kind, taken)
-        if taken and get is not None and _token(to, kind) is not None:
+        get, field = _features_of(to.model, kind, taken), _COUNTS.get((to.config.model_type, kind))
+        if taken and field is not None and _token(to, kind) is not None:
+            found[kind] = [int(to.find(field))] * len(getattr(to.call, f"{kind}s"))
+        elif taken and get is not None and _token(to, kind) is not None:
             found[kind] = _rows(get, taken, getattr(to.call, f"{kind}s"))
     return found
 
@@ -55,6 +61,11 @@ def _rows(get: Any, given: Inputs, items: tuple[Any, ...]) -> list[int]:
     """Return how many features each item becomes."""
     import torch
 
+    if "input_ids" in inspect.signature(inspect.unwrap(get)).parameters:  # which need to have them already
+        count = "_get_feat_extract_output_lengths"
+        tower = next(module for module in get.__self__.modules() if hasattr(module, count))
+        _, lengths = getattr(tower, count)(given["input_features_mask"].sum(-1))
+        return [int(length) for length in lengths]
     output = get(**_taken(get, given))
     pooled = getattr(output, "pooler_output", None)
     pooled = output if pooled is None else pooled
@@ -116,7 +127,10 @@ def inputs(to: Receiver) -> Inputs:
     if to.decodes:
         if "input_ids" not in to.names and any(len(items) not in (0, to.call.batch) for items in to.items):
             raise ValueError("an encoder-decoder takes one item for each sequence")
-        found["decoder_input_ids"] = _words(to, to.call.tokens)
+        if "decoder_input_ids" in to.names:
+            found["decoder_input_ids"] = _words(to, to.call.tokens)
+        else:  # SpeechT5's frames
+            found["decoder_input_values"] = random(to, to.call.batch, to.call.tokens, to.config.num_mel_bins)
     if "input_ids" in to.names:
         tokens = to.call.encoder_tokens if to.decodes else to.call.tokens
         if tokens:

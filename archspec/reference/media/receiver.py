@@ -15,12 +15,20 @@ _TOWERS = {
 _IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images")
 _GRIDS = ("image_grid_thw", "grid_thw", "image_grid_hw")
 _SAMPLES = ("input_values", "audio_values")
-_FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
+FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
+_MERGES = (
+    *("spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio"),
+    "pooling_kernel_size",
+)
 _LISTED = ("pixtral", "emu3")
 _SIDES = {"depth_pro": 1536}  # of images, where the config has other sizes
+_ANY_LENGTH = (  # of audios; their positions limit only the text
+    *("speech_to_text", "wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2"),
+)
+_DECODING = ("musicgen",)  # an audio is only for a pass without the decoder's tokens, which it becomes
 _FRAMES = (  # their pixel values have frames
-    *("instructblipvideo", "timesformer", "tvp", "videomae", "vivit", "xclip"),
-    *("videoprism_vision_model", "vjepa2"),
+    *("instructblipvideo", "timesformer", "tvp", "videomae", "vivit"),
+    *("xclip", "xclip_vision_model", "videoprism_vision_model", "vjepa2"),
 )
 
 
@@ -30,7 +38,7 @@ def kinds_of(names: set[str], model_type: str) -> tuple[str, ...]:
     taken = {
         "images": pixels and model_type not in _FRAMES,
         "videos": "pixel_values_videos" in names or (pixels and model_type in _FRAMES),
-        "audios": bool(names & {*_SAMPLES, *_FEATURES}),
+        "audios": bool(names & {*_SAMPLES, *FEATURES}) and model_type not in _DECODING,
     }
     return tuple(kind for kind, has in taken.items() if has)
 
@@ -74,10 +82,13 @@ class Receiver:
     @cached_property
     def merge(self) -> int:
         """Patches that become one token, along the height."""
-        found = self.find(
-            "spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio", default=1
-        )
+        found = self.find(*_MERGES, default=1)
         return found if isinstance(found, int) else 1
+
+    @cached_property
+    def windows(self) -> int:
+        """Windows of patches along the height, or in all; 0 for a tower without a number of them."""
+        return int(self.find("num_windows", among=self.tower("vision"), default=0))
 
     @cached_property
     def frames_of_patch(self) -> int:
@@ -111,7 +122,7 @@ class Receiver:
         if self.config.model_type == "audio-spectrogram-transformer":
             return int(self.config.max_length)
         positions = self.find("max_source_positions", among=self.tower("audio"))
-        if self.takes_samples or not positions or "speech_to_text" in self.config.model_type:
+        if self.takes_samples or not positions or self.config.model_type in _ANY_LENGTH:
             return None
         return 2 * int(positions)
 
@@ -142,6 +153,11 @@ class Receiver:
     def has_text(self) -> bool:
         """Return True if a class takes tokens, too."""
         return self.decodes or "input_ids" in self.names
+
+    @property
+    def reads_ids(self) -> bool:
+        """Return True if a class reads token ids next to a decoder's; those of PP-FormulaNet are labels."""
+        return "input_ids" in self.names and self.config.model_type != "pp_formulanet"
 
     @property
     def keeps_cache(self) -> bool:

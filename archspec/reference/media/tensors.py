@@ -6,7 +6,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from archspec.reference.media.receiver import Receiver
+from archspec.reference.media.positioned import POSITIONS, image_patches, video_patches
+from archspec.reference.media.receiver import FEATURES, Receiver
 
 Inputs = dict[str, Any]
 _SQUARE_PATCHES = ("paddleocr_vl", "kimi_k25", "paddleocr_vl_vision", "kimi_k25_vision")
@@ -19,7 +20,8 @@ _MELS_FIRST = (  # in input features, other classes have frames first
         "audioflamingo3_encoder",
     ),
     *("glmasr_encoder", "qwen2_5_omni_audio_encoder", "qwen3_omni_moe_audio_encoder", "qwen3_asr_encoder"),
-    *("dots3_note_audio_encoder", "moss_transcribe_diarize_audio", "clvp_encoder", "clvp", "univnet"),
+    *("dots3_note_audio_encoder", "moss_transcribe_diarize_audio", "clvp_encoder", "clvp"),
+    "qwen2_5_omni_bigvgan",
 )
 _MELS = (
     "num_mel_bins",
@@ -29,6 +31,8 @@ _MELS = (
     "n_mels",
     "input_dim",
     "input_size",
+    "model_in_dim",
+    "mel_dim",
 )
 _PAIRS = ("efficientloftr", "lightglue", "superglue")  # each item is two images
 _GROUPED = ("idefics", "colmodernvbert", "modernvbert")  # pixel values are those of each sequence
@@ -36,19 +40,27 @@ _CHANNELS = (  # samples have channels
     *("encodec", "dac", "mimi", "mimi_encoder", "xcodec", "xcodec2", "higgs_audio_v2_tokenizer", "neucodec"),
     *("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pe_audio", "pe_audio_encoder"),
     *("pe_audio_video", "pe_audio_video_encoder", "wavtokenizer", "wavtokenizer_encoder"),
-    *("vibevoice_acoustic_tokenizer",),
+    *("vibevoice_acoustic_tokenizer", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_asr"),
+    *("omniasr", "omniasr_audio", "omniasr_ctc"),
 )
+_CHUNKED = ("qwen3_asr_encoder",)  # frames are padded to whole chunks
+_UNMASKED = ("granite_speech", "granite_speech_plus")  # their masks are of tokens
 _FIXED_MELS = {"gemma4_audio": 128, "gemma3n_audio": 128, "pop2piano": 512}  # that the config does not say
 _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
 
 def images(to: Receiver) -> Inputs:
     """Return the arguments for the images of a forward pass."""
+    return (_cut_images(to) or _whole_images(to)) if to.call.images else {}
+
+
+def _cut_images(to: Receiver) -> Inputs:
+    """Return images that a processor cuts into patches or tiles; nothing for whole images."""
     sizes = to.call.images
-    if not sizes:
-        return {}
     if to.grid_name:
         return _patches(to, [(1, height, width) for height, width in sizes], to.grid_name)
+    if POSITIONS & to.names:
+        return image_patches(to)
     if "spatial_shapes" in to.names:
         return _padded_patches(to)
     if "image_sizes" in to.names and to.find("image_grid_pinpoints"):
@@ -58,12 +70,17 @@ def images(to: Receiver) -> Inputs:
     if "flattened_patches" in to.names:
         counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
         return {"flattened_patches": random(to, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
+    return {}
+
+
+def _whole_images(to: Receiver) -> Inputs:
+    sizes = to.call.images
     shape = (max(height for height, _ in sizes), max(width for _, width in sizes))
     batch, n = to.call.batch, len(sizes)
     grouped = "pixel_attention_mask" in to.names or to.config.model_type in _GROUPED
     lead = (batch, _each(to)) if grouped else (n,)
     if to.config.model_type in _PAIRS:
-        lead = n // 2, 2
+        lead = n, 2
     found = {"pixel_values": random(to, *lead, to.channels, *shape)}
     if to.lists_sizes:
         return found | {"image_sizes": integers(sizes)}
@@ -73,7 +90,15 @@ def images(to: Receiver) -> Inputs:
         found["pixel_attention_mask"] = ones(*lead, *shape)
     if "interpolate_pos_encoding" in to.names and shape != to.side:
         found["interpolate_pos_encoding"] = True
-    return found
+    return found | _prompts(to, shape)
+
+
+def _prompts(to: Receiver, shape: tuple[int, int]) -> Inputs:
+    """Return what segmentation models take with images: SegGPT an example, OneFormer a task."""
+    n = len(to.call.images)
+    names = {"prompt_pixel_values", "prompt_masks"} & to.names
+    found = {name: random(to, n, to.channels, *shape) for name in names}
+    return found | ({"task_inputs": ones(n, to.config.task_seq_len)} if "task_inputs" in to.names else {})
 
 
 def videos(to: Receiver) -> Inputs:
@@ -84,11 +109,15 @@ def videos(to: Receiver) -> Inputs:
     if "video_grid_thw" in to.names:
         found = _patches(to, sizes, "video_grid_thw")
         return {"pixel_values_videos": found.pop("pixel_values"), **found}
+    if "video_position_ids" in to.names:
+        return video_patches(to)
     if len({*sizes}) > 1:
         raise ValueError("videos of several sizes in one call")
     frames, height, width = sizes[0]
     name = "pixel_values_videos" if "pixel_values_videos" in to.names else "pixel_values"
-    found = {name: random(to, len(sizes), frames, to.channels, height, width)}
+    one_by_one = to.config.model_type == "xclip_vision_model"
+    lead = (len(sizes) * frames,) if one_by_one else (len(sizes), frames)
+    found = {name: random(to, *lead, to.channels, height, width)}
     if "interpolate_pos_encoding" in to.names and (height, width) != to.side:
         found["interpolate_pos_encoding"] = True
     return found
@@ -99,27 +128,54 @@ def audios(to: Receiver) -> Inputs:
     lengths = to.call.audios
     if not lengths:
         return {}
-    n, longest = len(lengths), max(lengths)
-    if "input_values" in to.names:
-        if to.config.model_type == "audio-spectrogram-transformer":
-            found = {"input_values": random(to, n, longest, to.config.num_mel_bins)}
-        elif to.config.model_type in _CHANNELS:
-            found = {"input_values": random(to, n, to.find("audio_channels", default=1), longest)}
-        else:
-            found = {"input_values": random(to, n, longest)}
-    else:
-        mels = _mels(to)
-        if to.config.model_type in ("clap", "clap_audio_model"):
-            found = {"input_features": random(to, n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
-        else:
-            shape = (mels, longest) if to.tower("audio").model_type in _MELS_FIRST else (longest, mels)
-            found = {"input_features": random(to, n, *shape)}
-    for name in ("input_features_mask", "feature_attention_mask", "padding_mask"):
-        if name in to.names and (name != "padding_mask" or "input_ids" in to.names):
-            found[name] = integers([[1] * one + [0] * (longest - one) for one in lengths])
+    if "feature_lens" in to.names:  # one after the other
+        features = random(to, _mels(to), sum(lengths))
+        return {"input_features": features, "feature_lens": integers(lengths)}
+    tower = to.tower("audio")
+    longest = max(lengths)
+    if tower.model_type in _CHUNKED:
+        chunk = 2 * tower.n_window
+        longest = -(-longest // chunk) * chunk
+    found = _waveform(to, longest) if "input_values" in to.names else _spectrogram(to, longest)
+    for name in _audio_masks(to, found):
+        found[name] = integers([[1] * one + [0] * (longest - one) for one in lengths])
+    if "audio_mel_mask" in to.names:  # of padding
+        found["audio_mel_mask"] = ~ones(len(lengths), longest).bool()
+    if "chunk_sample_lengths" in to.names:
+        found["chunk_sample_lengths"] = integers([one * tower.hop_length for one in lengths])
     if len({*lengths}) > 1 and len(found) == 1:
         raise ValueError("audio of several lengths in one call")
     return found
+
+
+def _waveform(to: Receiver, longest: int) -> Inputs:
+    """Return samples, and frames with as many as a second encoder makes of the samples."""
+    n = len(to.call.audios)
+    if to.config.model_type == "audio-spectrogram-transformer":
+        return {"input_values": random(to, n, longest, to.config.num_mel_bins)}
+    if to.config.model_type not in _CHANNELS:
+        return {"input_values": random(to, n, longest)}
+    found = {"input_values": random(to, n, to.find("audio_channels", default=1), longest)}
+    if "input_features" in to.names:
+        frames = to.model.acoustic_encoder(found["input_values"]).shape[-1]
+        found["input_features"] = random(to, n, frames, _mels(to))
+    return found
+
+
+def _spectrogram(to: Receiver, longest: int) -> Inputs:
+    n, mels = len(to.call.audios), _mels(to)
+    if to.config.model_type in ("clap", "clap_audio_model"):
+        return {"input_features": random(to, n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
+    shape = (mels, longest) if to.tower("audio").model_type in _MELS_FIRST else (longest, mels)
+    return {next(name for name in FEATURES if name in to.names): random(to, n, *shape)}
+
+
+def _audio_masks(to: Receiver, found: Inputs) -> set[str]:
+    """Return the arguments that say which frames, or samples, are not padding."""
+    if to.config.model_type in _UNMASKED:
+        return set()
+    masks = set() if "input_values" in found else {"input_features_mask", "feature_attention_mask"}
+    return to.names & (masks | ({"padding_mask"} if "input_ids" in to.names else set()))
 
 
 def _mels(to: Receiver) -> int:

@@ -50,7 +50,7 @@ def lines(picture: Picture, columns: list[str], number: int, spreads: Mapping[in
     else:
         other = max(others, key=lambda one: spreads[one])
         view = View(picture.sweeps[0], {other: (LINES, False), **fine}, picture.center, columns)
-        title, values = view.axes[other].name, view.axes[other].values
+        title, values = view.title(other), view.axes[other].values
         family = enumerate(zip(values, view.column_along(columns[0], other, number), strict=True))
         curves = [(y, {"label": short_label(value), "color": _COLORS[n]}) for n, (value, y) in family][::-1]
     x = view.values(number)
@@ -63,12 +63,12 @@ def lines(picture: Picture, columns: list[str], number: int, spreads: Mapping[in
             known = picture.is_shown(x, y)
             marker = "o" if np.count_nonzero(known) <= _MARKED else None
             place.plot(x[known], y[known], marker=marker, ms=3.5, lw=1.8, **style)
-        _field_axis(place.xaxis, view.axes[number].name + view.note, picture.log_x)
+        _field_axis(place.xaxis, view.title(number) + view.note, picture.log_x)
         _quantity_axis(place.yaxis, columns, picture.log_y)
         if not picture.log_y:
             low, high = place.dataLim.intervaly
             place.set_ylim(min(0.0, 1.05 * low), 1.05 * high if high > 0 else 1.0)
-        place.set_title(f"against {view.axes[number].name}")
+        place.set_title(f"against {view.title(number, units=False)}")
         if title is not None:
             place.legend(title=title, loc="center left", bbox_to_anchor=(1.0, 0.5))
         elif len(columns) > 1 and not several:
@@ -91,8 +91,8 @@ def draw_contour(picture: Picture, first: int, second: int) -> Panel | None:
         return None
 
     def draw(place: Any) -> None:
-        _field_axis(place.xaxis, view.axes[second].name + view.note, picture.log_x)
-        _field_axis(place.yaxis, view.axes[first].name, picture.log_y)
+        _field_axis(place.xaxis, view.title(second) + view.note, picture.log_x)
+        _field_axis(place.yaxis, view.title(first), picture.log_y)
         drawn = place.contour(x[columns], y[rows], values, levels=levels, colors=_COLORS[0], linewidths=1.5)
         place.clabel(drawn, fmt=formatter(column), fontsize=9, inline_spacing=8)
         place.set_title(f"lines of equal {column}")
@@ -118,7 +118,7 @@ def draw_pareto(picture: Picture) -> Panel:
     """Draw the second column against the first, and the points that no other beats in both."""
     small, large = picture.columns[:2]
     axes = picture.sweeps[0].subject.axes
-    few, several, clouds = thin_axes(axes), len(picture.sweeps) > 1, []
+    few, several, clouds = thin_axes(picture.sweeps[0]), len(picture.sweeps) > 1, []
     sample = "" if few == [*axes] else ", a sample"
     for name, sweep in zip(picture.names, picture.sweeps, strict=True):
         found = evaluate(sweep, few, [small, large])

@@ -17,6 +17,7 @@ import numpy as np
 
 from archspec.errors import SweepError, option
 from archspec.extras import import_optional
+from archspec.sweeping.columns import BYTES
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.files import refuse_existing, whole_file
 from archspec.sweeping.pictures.panels import FINE, Panel, draw_contour, draw_pareto, lines, unit_of
@@ -93,12 +94,16 @@ def _title(sweeps: Sequence[Asked], kind: str) -> str:
 
 
 def _note(sweep: Asked) -> str:
-    """Return the settings of all points: the dtype, the tied fields, and the conditions."""
-    subject = sweep.subject
+    """Return the settings of all points: the dtype, the lengths, the tied fields, and the conditions."""
+    subject, lengths = sweep.subject, ""
+    if subject.costs.names and (subject.lengths.given or subject.lengths.names):
+        lengths = subject.lengths.text(None)
     ties = ", ".join(f"{name} = {tie.text}" for name, tie in subject.ties.items())
     kept = " and ".join(condition.text for condition in subject.where)
-    dtype = f"bytes at {subject.dtype}" if subject.dtype and "bytes" in sweep.asked else ""
-    return "; ".join(part for part in (dtype, ties and f"with {ties}", kept and f"where {kept}") if part)
+    dtype = f"bytes at {subject.dtype}" if subject.dtype and BYTES & {*sweep.asked} else ""
+    return "; ".join(
+        part for part in (dtype, lengths, ties and f"with {ties}", kept and f"where {kept}") if part
+    )
 
 
 def _panels(sweeps: Sequence[Asked], kind: str, log: str) -> list[Panel]:

@@ -15,7 +15,7 @@ from archspec.sweeping.axes import Axis, axis
 from archspec.sweeping.engine import Asked, Engine
 from archspec.sweeping.evaluator import Array
 
-SCATTER = 20_000  # points
+SCATTER, SLOW = 20_000, 1_000  # points: of closed forms, and of evaluated lengths
 
 
 def thin_axis(one: Axis, most: int, log: bool = False) -> Axis:
@@ -42,9 +42,10 @@ def thin_axis(one: Axis, most: int, log: bool = False) -> Axis:
     return axis(one.name, [values[int(place)] for place in chosen])
 
 
-def thin_axes(axes: Sequence[Axis]) -> list[Axis]:
-    """Return axes with so many values each that their grid has a few thousand points."""
-    most = SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))
+def thin_axes(sweep: Asked) -> list[Axis]:
+    """Return the axes of a sweep with so many values each that their grid has a few thousand points."""
+    axes, most = sweep.subject.axes, SLOW if sweep.subject.pinned_axes else SCATTER
+    most = most ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))
     return [thin_axis(one, max(2, int(most))) for one in axes]
 
 
@@ -76,6 +77,9 @@ class View:
         center: Sequence[Any],
         columns: Sequence[str],
     ) -> None:
+        self.lengths, most = sweep.subject.lengths, int(SLOW ** (1 / len(fine)))
+        if sweep.subject.pinned_axes:
+            fine = {number: (min(count, most), log) for number, (count, log) in fine.items()}
         self.axes = [
             thin_axis(one, *fine[number]) if number in fine else axis(one.name, [value])
             for number, (one, value) in enumerate(zip(sweep.subject.axes, center, strict=True))
@@ -89,6 +93,11 @@ class View:
         """Return a column over one field, or over several."""
         values = np.moveaxis(self.columns[column], axes, range(len(axes)))
         return values.reshape(values.shape[: len(axes)])
+
+    def title(self, number: int, units: bool = True) -> str:
+        """Return the label of a field or length, with its unit in parentheses."""
+        title = self.lengths.title(self.axes[number].name)
+        return title if units else title.partition(" (")[0]
 
     def values(self, number: int) -> Array:
         """Return the values of a field."""
@@ -120,7 +129,7 @@ def picture_of(sweeps: Sequence[Asked], log: str) -> Picture:
     config = [_place_of_config(sweeps[0], one) for one in axes]
     center = [one.values[place] for one, place in zip(axes, config, strict=True)]
     if not all(sweep.engine.region(tuple(config)).keep for sweep in sweeps):
-        few = thin_axes(axes)
+        few = thin_axes(sweeps[0])
         points = np.argwhere(~np.isnan(sum(evaluate(sweep, few, [column])[column] for sweep in sweeps)))
         if not len(points):
             raise nothing_to_draw()
@@ -132,12 +141,15 @@ def picture_of(sweeps: Sequence[Asked], log: str) -> Picture:
 
 def _place_of_config(sweep: Asked, one: Axis) -> int:
     """Return the position of the config's value if the grid has it, else the middle one."""
+    middle = len(one.values) // 2
+    if one.name in sweep.subject.lengths.names:
+        return middle
     try:
         model = load(sweep.subject.config, sweep.architecture, specs=sweep.subject.library)
         scope, leaf = owner(model.scope, one.name)
         return one.values.index(scope.get(leaf))
     except (ArchspecError, AttributeError, KeyError, ValueError):
-        return len(one.values) // 2
+        return middle
 
 
 def _names_of(sweeps: Sequence[Asked]) -> list[str]:

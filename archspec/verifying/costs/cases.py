@@ -18,7 +18,8 @@ from archspec.reference.costs import instance
 from archspec.reference.saved import training_model
 from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
-from archspec.verifying.costs.media import default_config, keeps_text, media_calls, shallow, takes_media
+from archspec.verifying.costs.fitting import default_config
+from archspec.verifying.costs.media import keeps_text, media_calls, shallow, takes_media
 from archspec.verifying.verifier import TRIES, Verifier
 
 ENCODER_TOKENS = 33
@@ -69,6 +70,11 @@ class Case:
     @property
     def scope(self) -> Scope:
         return Scope(self.spec, self.config)
+
+    @property
+    def takes_media(self) -> bool:
+        """True if the class takes images, videos or audio."""
+        return takes_media(self.architecture, self.spec.model_type)
 
     def forward(self, call: Call) -> Forward:
         """Return the costs by the spec. Errors: :class:`ArchspecError`."""

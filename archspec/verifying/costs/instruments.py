@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 from archspec.costs.activations import StepActivations
-from archspec.costs.media.sizes import size_text, sizes_of
+from archspec.costs.media.sizes import sizes_of, value_text
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step, by_module
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
@@ -31,12 +31,14 @@ from archspec.verifying.costs.cases import (
     training_calls,
     with_encoder,
 )
+from archspec.verifying.costs.media import keeps_text, media_calls
 
 RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
 _EXPERT = re.compile(r"expert_\d+")
 _STEP_LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
 _SHORT_ENCODER = 9  # tokens
 _MASKED_CALLS = (Call(2, 5), Call(1, 16), Call(1, 17), Call(1, 67), Call(1, 3, 15))
+_MASKED_MEDIA = 6  # forward passes with media
 _STATIC_CALLS = (Call(2, 5), Call(1, 17))
 ALLOCATING_CALLS = (Call(2, 5), Call(1, 15), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 1, 600))
 Row = tuple[str, str, Any, Any]  # quantity, module, expected, found
@@ -129,7 +131,7 @@ def _other_size(point: Any, taken: set[Any]) -> str:
     """Return the only size of a call's items if items of another size were taken; '' for other calls."""
     sizes = _sizes(point)
     is_other = taken and len(sizes) == 1 and not sizes & taken and not point.past
-    return size_text(sizes_of(sizes.pop())) if is_other else ""
+    return value_text(sizes_of(sizes.pop())) if is_other else ""
 
 
 def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:
@@ -219,13 +221,21 @@ def _short_calls(chosen: tuple[Call, ...]) -> Callable[[Case, int], Iterator[Cal
     return points
 
 
+def _masked_calls(case: Case, number: int) -> Iterator[Call]:
+    """Yield short forward passes: with media if the class takes any, of text if it runs without."""
+    if case.takes_media:
+        yield from islice(media_calls(case.scope, case.architecture, case.model()), _MASKED_MEDIA)
+    if not case.takes_media or keeps_text(case.model()):
+        yield from _short_calls(_MASKED_CALLS)(case, number)
+
+
 FORWARD = Instrument(forward_calls, _forward_rows)
 TEXT = Instrument(text_calls, _forward_rows)
 TRAINING = Instrument(
     lambda case, _: training_calls(case.scope, has_encoder_and_decoder(case.model(trains=True))),
     _training_rows,
 )
-MASKED = Instrument(_short_calls(_MASKED_CALLS), _masked_rows)
+MASKED = Instrument(_masked_calls, _masked_rows)
 STATIC = Instrument(_short_calls(_STATIC_CALLS), _static_rows)
 
 

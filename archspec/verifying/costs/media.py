@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from archspec.configs.scope import Scope
@@ -15,73 +15,21 @@ from archspec.reference.classes import config_of, model_class
 from archspec.reference.media.receiver import Receiver, kinds_of
 from archspec.reference.media.running import least_tokens
 from archspec.reference.verdicts import Refused, Unavailable
-from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
+from archspec.verifying.costs.fitting import merge_configs
 
 TEXT = 7  # tokens in addition to those of media
 _ENCODED = 9  # tokens of an encoder of text, or of a Q-Former
 _SIDE, _FRAMES, _SAMPLES, _MEL_FRAMES = (224, 224), 4, 16000, 160
+_EITHER = ("pop2piano",)  # their encoders take text or audio
 _LAYERS = 2
-_NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path")
-_MROPE = {
-    "rope_type": "default",
-    "rope_theta": 10000.0,
-    "mrope_section": [8, 12, 12],
-    "partial_rotary_factor": 0.5,
-}
-_REPVIT: Config = {
-    "model_type": "timm_wrapper",
-    "architecture": "repvit_m1.dist_in1k",
-    "num_classes": 0,
-    "model_args": {"in_chans": 3, "features_only": True, "out_indices": [0, 1, 2, 3]},
-}
-_FITTING: dict[str, Config] = {  # as in the configs of checkpoints
-    "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
-    "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
-    "beit": {"out_indices": [1, 2, 3, 4]},
-    "blip-2": {"image_token_id": 50265},
-    "edgetam": {"vision_config": {"backbone_config": _REPVIT}},
-    "edgetam_vision_model": {"backbone_config": _REPVIT},
-    "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},
-    "glm46v": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
-    "glm4v": {"text_config": {"rope_parameters": _MROPE}},
-    "glm4v_moe": {"text_config": {"head_dim": 128, "rope_parameters": _MROPE}},
-    "glmga": {"text_config": {"model_type": "glm4v_text", "rope_parameters": _MROPE}},
-    "hiera": {"decoder_hidden_size": 512, "decoder_depth": 8, "decoder_num_heads": 16},
-    "idefics3": {"vision_config": {"image_size": 256}},
-    "instructblip": {"image_token_id": 50265},
-    "instructblipvideo": {"video_token_id": 50265},
-    "janus": {"vision_config": {"projection_dim": 4096}},
-    "qwen2_vl": {
-        "vision_config": {"hidden_size": 3584},
-        "text_config": {"hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
-    },
-    "shieldgemma2": {"vision_config": {"image_size": 896, "patch_size": 14}},
-    "smolvlm": {"vision_config": {"image_size": 256}},
-    "vitmatte": {"hidden_size": 768, "fusion_hidden_sizes": [256, 128, 64, 32]},
-}
+_NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path", "per_layer_config")  # derived ones, too
 _DEPTH = re.compile(
     r"(num_hidden|num|n|encoder|decoder|num_encoder|num_decoder|hidden)_(layers?|blocks)|depth|num_res_blocks"
 )
 _LISTS = re.compile(
     r".*(indexes|indices|_index|deepstack_visual.*|feature_layers?|extract_layers|cross_attention_layers)"
 )
-
-
-def default_config(spec: Spec) -> Config:
-    """Return the default config of a model type, with other sizes where those of its parts do not fit."""
-    raw = {"model_type": spec.model_type, **spec.valid_config, **_FITTING.get(spec.model_type, {})}
-    try:
-        return merge_configs(raw, _fitting_width(config_of(spec.model_type, raw)))
-    except (Refused, Unavailable):
-        return raw
-
-
-def _fitting_width(config: Any) -> Config:
-    """Return the width of the vision tower's output if it is not the width of the text."""
-    vision, text = getattr(config, "vision_config", None), getattr(config, "text_config", None)
-    width, out = getattr(text, "hidden_size", None), getattr(vision, "out_hidden_size", None)
-    return {"vision_config": {"out_hidden_size": width}} if width and out and width != out else {}
 
 
 def takes_media(architecture: str, model_type: str) -> bool:
@@ -120,7 +68,7 @@ def _items(sizes: dict[str, list[Any]], to: Receiver) -> Iterator[tuple[int, dic
     """
     for kind, (first, *others) in sizes.items():
         mixed = (first, others[0] if others and kind != "audios" and to.mixes else first, first)
-        found: list[tuple[int, tuple[Any, ...]]] = [(1, (one,)) for one in (first, *others)]
+        found: list[tuple[int, tuple[Any, ...]]] = [(1, (first,)), *((1, (one,)) for one in others)]
         if to.decodes or not to.has_text:
             found.insert(1, (3, mixed))
         else:
@@ -137,9 +85,9 @@ def _with_text(model: Any, call: Call, to: Receiver) -> Iterator[Call]:
         return
     if "qformer_input_ids" in to.names:
         call = call._replace(encoder_tokens=_ENCODED, new_encoder_tokens=_ENCODED)
-    least = least_tokens(model, call) if "input_ids" in to.names else 0
+    least = least_tokens(model, call) if to.reads_ids else 0
     whole = call._replace(tokens=TEXT if to.decodes else least + TEXT)
-    if to.decodes and "input_ids" in to.names:
+    if to.decodes and to.reads_ids and to.config.model_type not in _EITHER:
         whole = whole._replace(encoder_tokens=least + _ENCODED, new_encoder_tokens=least + _ENCODED)
     yield whole
     if to.keeps_cache:
@@ -164,7 +112,7 @@ def media_sizes(scope: Scope, architecture: str, to: Receiver) -> dict[str, list
         height, width = (
             given[-2:] if given else (4 * unit, 6 * unit) if to.takes_patches else to.side or _SIDE
         )
-        step = unit if to.takes_patches else 32
+        step = unit if to.takes_patches else to.patch * to.windows if to.windows else 32
         sizes = [(height, width), (height + step, width + 2 * step)]
         sizes += [] if to.takes_patches else [(height + 19, width + 5)]
         found[kind] = [(frames, *size) for size in sizes] if kind == "videos" else sizes
@@ -199,9 +147,13 @@ def _few_layers(config: Any) -> Config:
             found |= {name: len(chosen)} | {key: [one[i] for i in chosen] for key, one in by_layer.items()}
         elif name.endswith("out_indices") and value:
             found[name] = [one + (name == "out_indices") for one in range(len(value))]
-        elif _LISTS.fullmatch(name) and isinstance(value, list | tuple) and {*map(type, value)} == {int}:
+        elif _LISTS.fullmatch(name) and _are_layers(value):
             found |= {} if all(-_LAYERS <= one < _LAYERS for one in value) else {name: _shorter(name, value)}
     return found | _last_stages(config, found)
+
+
+def _are_layers(value: Any) -> bool:
+    return isinstance(value, list | tuple) and {*map(type, value)} == {int}
 
 
 def _last_stages(config: Any, found: Config) -> Config:
@@ -214,7 +166,7 @@ def _last_stages(config: Any, found: Config) -> Config:
     return {"out_indices": last, "out_features": [names[one] for one in last]}
 
 
-def _shorter(name: str, layers: list[int] | tuple[int, ...]) -> list[int]:
+def _shorter(name: str, layers: Sequence[int]) -> list[int]:
     """Return which of few layers are chosen; as many as before if their outputs are concatenated."""
     if "deepstack" in name or "block" in name or "cross" in name:
         return [*range(_LAYERS)][-len(layers) :] if "cross" not in name else [_LAYERS - 1]
@@ -225,9 +177,3 @@ def _each_kind(layers: list[Any], least: int) -> list[int]:
     """Return the places of one layer of each kind, of a number at least."""
     first = sorted({str(layer): place for place, layer in reversed([*enumerate(layers)])}.values())
     return first if len(first) >= least else [*range(least)]
-
-
-def merge_configs(base: Config, over: Config) -> Config:
-    """Return a config whose parts have the fields of both; the second one's win."""
-    both = {name for name in base if isinstance(base[name], dict) and isinstance(over.get(name), dict)}
-    return {**base, **over, **{name: merge_configs(base[name], over[name]) for name in both}}

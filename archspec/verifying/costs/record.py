@@ -164,7 +164,9 @@ def gap(outcome: CostOutcome) -> str:
     """Return the reason why the costs of a class are not supported, in a few words."""
     if outcome.forward.differences:
         first = outcome.forward.differences[0]
-        return f"{first.quantity} of {first.name or 'the model'}"
+        if first.quantity == "flops":
+            return f"its FLOPs of {first.name or 'the model itself'} differ from torch's"
+        return f"its {first.quantity} differs from transformers'"
     whole = outcome.forward.unavailable
     why = whole.partition("\n")[0]
     if place := _UNDESCRIBED.match(whole):

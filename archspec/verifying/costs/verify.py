@@ -31,6 +31,7 @@ from archspec.verifying.costs.instruments import (
     compare,
     working_set_instrument,
 )
+from archspec.verifying.costs.media import takes_media
 
 FURTHER = ("masked", "static", "working_set")
 _LEAST_POINTS = 6
@@ -85,8 +86,10 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
         text = _compare_most(TEXT, cases(configs(spec, architecture, samples, seed)), samples)
         return CostOutcome(architecture, spec.model_type, forward, text=text.verdict == "exact")
     if runs_on_items(spec, architecture, forward.configs[0]):
-        return CostOutcome(architecture, spec.model_type, forward)
-    few = shallow_configs(spec, forward.configs)
+        further = further_agreeing(spec, architecture, forward.configs[1:])
+        return CostOutcome(architecture, spec.model_type, forward, further=further)
+    has_media = takes_media(architecture, spec.model_type)
+    few = [*forward.configs[1:]] if has_media else shallow_configs(spec, forward.configs)
     activations = {kind: compare(one, cases(few)) for kind, one in ACTIVATIONS.items()}
     others = configs(spec, architecture, samples, seed)
     further = further_agreeing(spec, architecture, few, others)

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+import archspec
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.media.items import takes
-from archspec.costs.records import Call
+from archspec.costs.media.sizes import UNKNOWN
+from archspec.costs.records import Call, inner_axes
 from archspec.errors import ArchspecError
 from archspec.specs.library import shipped_library
 from archspec.symbolic.closed_form import ClosedForm
@@ -86,10 +88,34 @@ def test_what_a_class_takes() -> None:
     assert found("llama", "LlamaModel") == {}
 
 
+def test_the_inputs_of_a_model() -> None:
+    names = ("LlamaModel", "ResNetModel", "LlavaModel", "WhisperModel", "Wav2Vec2Model")
+    llama, resnet, llava_model, whisper, wav2vec2 = (archspec.load(name).inputs for name in names)
+    assert llama == {"text": None} and resnet == {"images": None} and wav2vec2 == {"audios": None}
+    assert llava_model == {"text": None, "images": None}  # it runs without images
+    assert whisper == {"text": None, "audios": (3000,)}
+
+
+def test_tokens_exclude_text_tokens() -> None:
+    model = archspec.load("LlavaModel")
+    with pytest.raises(ArchspecError, match="text_tokens cannot be combined with tokens"):
+        model.forward(tokens=5, text_tokens=5)
+
+
+def test_what_a_model_receives() -> None:
+    found = archspec.load("ViTModel").flops(images=["2@640x480"])
+    assert found.input_rows() == [
+        ("batch size", "2"),
+        ("images received", "224×224"),
+        ("image 640×480", "resized to 224×224"),
+        ("processor", "defaults of ViTImageProcessor"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"images": ((60, 56),)}, "takes images of 56×56, not 60×56"),
+        ({"images": ((60, 56),)}, "takes images of 56×56, not 56×60"),
         ({"images": ((56,),)}, "is not a size"),
         ({"images": ((0, 56),)}, "is not a size"),
         ({"videos": ((2, 56, 56),)}, "does not take videos"),
@@ -121,3 +147,68 @@ def test_the_tokens_of_an_image_have_a_formula() -> None:
     form = ClosedForm.derive(scope, "LlavaModel", "item_tokens", Call(1, 99, images=((56, 56),) * 2))
     assert {symbol.name for symbol in form.expr.free_symbols} >= {"images", "height", "width"}
     assert form.evaluate() == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "items"),
+    [
+        ("Qwen2VLForConditionalGeneration", {"images": [(224, 448), (56, 56)], "videos": [(4, 56, 84)]}),
+        ("LlavaNextForConditionalGeneration", {"images": [(768, 1024), (336, 336)]}),
+        ("PaliGemmaForConditionalGeneration", {"images": [(224, 224)] * 2}),
+        ("Qwen2AudioForConditionalGeneration", {"audios": ["30s"]}),
+    ],
+)
+def test_text_tokens_and_all_tokens_give_the_same_costs(name: str, items: dict[str, Any]) -> None:
+    """The second build takes over parts of the first one, whose sequences are shorter."""
+    by_text = archspec.load(name).forward(batch=1, text_tokens=9, **items)
+    by_all = archspec.load(name).forward(batch=1, tokens=by_text.call.tokens, **items)
+    assert by_text.flops_by_module == by_all.flops_by_module
+    assert by_text.cache == by_all.cache
+    assert by_text.tokens_by_item == by_all.tokens_by_item
+    assert (by_text.built.encodes, by_text.built.attends) == (by_all.built.encodes, by_all.built.attends)
+
+
+def test_the_usual_number_of_tokens_holds_all_items() -> None:
+    model = archspec.load("LlavaNextForConditionalGeneration")
+    assert model.forward(images=[(768, 1024)]).call.tokens == 2340 + 1
+    assert model.forward(images=[(336, 336)]).call.tokens == 2048
+    formula = model.quantity("item_tokens", images=[(768, 1024)])
+    assert formula.evaluate() == model.forward(images=[(768, 1024)]).item_tokens == 2340
+
+
+def test_a_line_on_a_file_has_the_tokens_of_all_its_tensors() -> None:
+    call = archspec.load("Idefics3ForConditionalGeneration").forward(images=["2@1024x768"], text_tokens=1)
+    assert call.files[0].startswith("image 1024×768: resized to 1456×1092") and len(call.files) == 2
+    assert call.files[0].endswith("390 tokens") and call.item_tokens == 2 * 390
+    only = archspec.load("LlavaModel").forward(images=[(768, 1024)], text_tokens=1).files[0]
+    assert only == "image 1024×768: resized to 336×336, the only size that LlavaModel takes, 576 tokens"
+
+
+def test_the_text_model_limits_the_tokens_of_the_whole() -> None:
+    model = archspec.load("CLIPModel")
+    assert model.forward(images=[(224, 224)]).call.tokens == 77
+    with pytest.raises(ArchspecError, match=r"text_config.max_position_embeddings = 77"):
+        model.forward(tokens=78, images=[(224, 224)])
+
+
+def test_files_that_a_class_does_not_take_are_refused_as_such() -> None:
+    with pytest.raises(ArchspecError, match="Qwen2VLModel does not take audios\nhelp: leave out audios"):
+        archspec.load("Qwen2VLModel").forward(audios=["30s"])
+    with pytest.raises(ArchspecError, match=r"pass audios=\['3000f'\], or leave out audios"):
+        archspec.load("WhisperModel").forward(tokens=4, audios=["2000f"])
+
+
+def test_a_head_multiplies_the_feature_maps_of_its_backbone() -> None:
+    swin = {"model_type": "swin", "embed_dim": 32, "depths": [1] * 4, "num_heads": [1] * 4}
+    found = forward(
+        "maskformer",
+        "MaskFormerForInstanceSegmentation",
+        {"backbone_config": {**swin, "image_size": 64}, "decoder_config": {"decoder_layers": 1}},
+        images=((64, 96),),
+    )
+    assert found.flops_by_module[""] == 2 * 100 * 256 * 16 * 24
+
+
+def test_an_unknown_size_is_the_context_of_what_runs_on_it() -> None:
+    axes = {"past": 0, "tokens": UNKNOWN, "context": UNKNOWN, "times": 1, "trained": 1}
+    assert inner_axes(axes, {"batch": 1})["context"] is UNKNOWN

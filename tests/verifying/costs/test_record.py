@@ -45,7 +45,7 @@ def test_a_digest_is_of_the_contractions_that_a_spec_names(tmp_path: Path) -> No
 
 
 def test_a_gap_names_the_module() -> None:
-    assert record.gap(CostOutcome("Toy", "toy", WRONG)) == "flops of model.layers.0"
+    assert record.gap(CostOutcome("Toy", "toy", WRONG)) == "its FLOPs of model.layers.0 differ from torch's"
     unavailable = record.gap(CostOutcome("Toy", "toy", Comparison(unavailable="it has no forward")))
     assert unavailable == "its forward pass was not validated: it has no forward"
 
@@ -108,7 +108,12 @@ def test_classes_that_take_token_ids_are_in_scope() -> None:
     scope = record.in_scope()
     assert {"T5EncoderModel", "T5ForConditionalGeneration"} <= {*scope["t5"]}
     assert "CLIPTextModelWithProjection" in scope["clip_text_model"]
-    assert "vit" not in scope
+    assert {"ViTModel", "LlavaModel", "WhisperForAudioClassification"} <= {
+        *scope["vit"],
+        *scope["llava"],
+        *scope["whisper"],
+    }
+    assert "patchtst" not in scope  # time series
 
 
 @pytest.mark.reference

@@ -1,5 +1,6 @@
 /** The cost reports; archspec/schemas/flops.json, cache.json and memory.json define each entry. */
 import type { Problem } from "../engine";
+import type { Call } from "../generated";
 import type { Whole } from "../numbers";
 
 export type Part<Result> = { result: Result } | { problems: Problem[] };
@@ -16,7 +17,8 @@ export interface Flops {
   tokens: number;
   flops: Whole;
   masked_flops: Whole | null;
-  flops_per_token: number;
+  flops_per_token: number | null; // null for a class that runs on images, videos or audio
+  received: [title: string, text: string][]; // what the model receives, and what became of each file
   notes: string[];
   tables: ReportTable[];
 }
@@ -54,9 +56,16 @@ export interface Step {
   excluded: string[];
 }
 
+/** The inputs of a call that a class takes, each with the size of an item if none is given. */
+export type Inputs = { [Name in keyof Call]?: string };
+
 export interface Costs {
   memory: Part<Memory>;
   cache: Part<Cache>;
   flops: Part<Flops>;
   training: Part<Step>;
+}
+
+export interface Answered extends Costs {
+  inputs: Inputs;
 }

@@ -18,7 +18,9 @@ export function FlopsOf({ flops }: { flops: Flops }) {
           title="within the attention mask"
           value={masked_flops === null ? "not available" : whole(masked_flops)}
         />
-        <Fact title="per token" value={whole(Math.round(flops_per_token))} />
+        {flops_per_token === null ? null : (
+          <Fact title="per token" value={whole(Math.round(flops_per_token))} />
+        )}
       </dl>
       {flops.notes.map((note) => (
         <p class="note" key={note}>

@@ -1,8 +1,11 @@
 /** The form with the inputs of costs; the engine reports invalid ones. */
 import type { Signal } from "@preact/signals";
+import type { Problem } from "../engine";
 import { AXES, CALL } from "../generated";
 import { whole } from "../numbers";
+import { InputProblems } from "../parts/problems";
 import { OptionsOf, Select } from "../parts/select";
+import type { Inputs } from "./answer";
 import {
   ABOUT_MEMORY,
   ACCELERATORS,
@@ -29,29 +32,77 @@ const RANKS = [
   ["expert_parallel", "expert parallel"],
 ] as const;
 
-/** `usual`: the default number of tokens. */
-export function CostsForm({ usual }: { usual: number | undefined }) {
+const LENGTHS = [
+  ...AXES,
+  {
+    name: "text_tokens",
+    help: "text tokens per sequence; the tokens of images, videos and audio are added",
+  } as const,
+];
+const ITEMS = [
+  ["images", "1024x768 (width x height), or 4@1024x768 for four; other sizes after a comma"],
+  ["videos", "16@448x448 (frames, width x height); others after a comma"],
+  ["audios", "30s, 480000 (samples), or 3000f (feature frames); others after a comma"],
+] as const;
+const TITLES: Record<string, string> = { audios: "audio", processed: "sizes are those of the tensors" };
+const OF_TEXT: Inputs = { batch: "", tokens: "", past: "", encoder_tokens: "", last: "" };
+
+export const titleOfInput = (name: string) => TITLES[name] ?? name.replaceAll("_", " ");
+
+interface Asked {
+  inputs: Inputs | undefined; // undefined until the class is known
+  usual: number | undefined; // the default number of tokens
+  problems: Problem[]; // of the inputs
+}
+
+export function CostsForm({ inputs = OF_TEXT, usual, problems }: Asked) {
+  const lengths = LENGTHS.filter(({ name }) => name in inputs);
+  const wrongAt = (name: string) => problems.filter(({ input }) => input === name);
   return (
     <form class="asked" onSubmit={(event) => event.preventDefault()}>
       <fieldset>
         <legend>Call</legend>
-        {AXES.map(({ name, help }) => (
+        {lengths.map(({ name, help }) => (
           <Whole
             key={name}
             held={call}
             name={name}
-            title={name.replaceAll("_", " ")}
+            title={titleOfInput(name)}
             about={help}
             none={name === "tokens" && usual ? whole(usual) : CALL[name] === null ? "none" : undefined}
+            wrong={wrongAt(name).length > 0}
           />
         ))}
+        {lengths.map(({ name }) => (
+          <InputProblems key={name} problems={wrongAt(name)} id={`${name}-wrong`} />
+        ))}
+        {ITEMS.map(([name, about]) =>
+          inputs[name] === undefined ? null : (
+            <Items key={name} name={name} about={about} usual={inputs[name]} problems={wrongAt(name)} />
+          ),
+        )}
+        {inputs.processed === undefined ? null : (
+          <div class="wide">
+            <Switch
+              held={call}
+              name="processed"
+              title={titleOfInput("processed")}
+              disabled={ITEMS.every(([name]) => inputs[name] === undefined || call.value[name].length === 0)}
+            />
+            <InputProblems problems={wrongAt("processed")} id="processed-wrong" />
+          </div>
+        )}
         <Choice held={call} name="dtype" options={DTYPES} otherwise="as configured" />
         <Choice held={call} name="weights" options={FORMATS} otherwise="as configured" />
-        <Switch held={call} name="last" title="logits of the last token only" />
-        <p class="note">
-          Prefill is one forward pass over the tokens of the prompt. A decode step is a forward pass of one
-          token, with the earlier ones as past tokens in the cache.
-        </p>
+        {inputs.last === undefined ? null : (
+          <Switch held={call} name="last" title="logits of the last token only" />
+        )}
+        {inputs.past === undefined ? null : (
+          <p class="note">
+            Prefill is one forward pass over the tokens of the prompt. A decode step is a forward pass of one
+            token, with the earlier ones as past tokens in the cache.
+          </p>
+        )}
       </fieldset>
       <fieldset>
         <legend>Accelerator</legend>
@@ -138,13 +189,16 @@ function Whole<Value>({
   title,
   about,
   none,
-}: Entry<Value> & { about?: string; none?: string | undefined }) {
+  wrong,
+}: Entry<Value> & { about?: string; none?: string | undefined; wrong?: boolean }) {
   const written = (value: unknown) => (value === null ? "" : whole(value as number));
   return (
     <label>
       {title ?? name}
       <input
         title={about}
+        aria-invalid={wrong}
+        aria-describedby={wrong ? `${name}-wrong` : undefined}
         inputMode="numeric"
         autocomplete="off"
         placeholder={none ?? ""}
@@ -159,6 +213,51 @@ function Whole<Value>({
       />
     </label>
   );
+}
+
+type Modality = (typeof ITEMS)[number][0];
+
+interface ItemsProps {
+  name: Modality;
+  about: string;
+  usual: string; // the size of an item if none is given; empty if there is none
+  problems: Problem[];
+}
+
+/** An input for the sizes of images, videos or audio. The engine reports invalid ones. */
+function Items({ name, about, usual, problems }: ItemsProps) {
+  const wrong = `${name}-wrong`;
+  return (
+    <div class="wide">
+      <label>
+        {titleOfInput(name)}
+        <input
+          autocomplete="off"
+          spellcheck={false}
+          placeholder={usual || "none"}
+          value={call.value[name].join(", ")}
+          aria-invalid={problems.length > 0}
+          aria-describedby={problems.length ? `${name}-about ${wrong}` : `${name}-about`}
+          onChange={(event) => {
+            const items = itemsIn(event.currentTarget.value, name);
+            call.value = { ...call.value, [name]: items };
+            event.currentTarget.value = items.join(", ");
+          }}
+        />
+      </label>
+      <p class="note" id={`${name}-about`}>
+        {about}
+      </p>
+      <InputProblems problems={problems} id={wrong} />
+    </div>
+  );
+}
+
+/** Splits a text into sizes at commas and spaces; `480,000` samples and `1024 × 768` are one size. */
+function itemsIn(text: string, name: Modality): string[] {
+  const digits = name === "audios" ? text.replace(/(?<=\d),(?=\d{3}(?!\d))/g, "") : text;
+  const sizes = digits.replace(/\s*([x×@])\s*/gi, (_, sign) => (sign === "@" ? "@" : "x"));
+  return sizes.split(/[\s,;]+/).filter(Boolean);
 }
 
 function Choice<Value>({
@@ -180,11 +279,12 @@ function Choice<Value>({
   );
 }
 
-function Switch<Value>({ held, name, title }: Entry<Value>) {
+function Switch<Value>({ held, name, title, disabled }: Entry<Value> & { disabled?: boolean }) {
   return (
     <label class="switch">
       <input
         type="checkbox"
+        disabled={disabled}
         checked={held.value[name] as boolean}
         onChange={(event) => (held.value = { ...held.value, [name]: event.currentTarget.checked })}
       />

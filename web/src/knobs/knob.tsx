@@ -1,5 +1,6 @@
 /** One field: a number with a slider, a switch, a choice, or JSON. */
 import type { Problem } from "../engine";
+import { InputProblems } from "../parts/problems";
 import type { FieldValue } from "../types";
 import { turn } from "./fields";
 import { headCounts, type Range, range } from "./range";
@@ -29,11 +30,7 @@ export function Knob({ field, value, isSet, heads, problems }: Props) {
           </button>
         ) : null}
       </span>
-      {problems.map((one) => (
-        <p key={one.message} role="alert" class="refusal" id={`${id}-wrong`}>
-          {one.message} <span class="help">{one.help}</span>
-        </p>
-      ))}
+      <InputProblems problems={problems} id={`${id}-wrong`} />
     </div>
   );
 }

@@ -25,6 +25,20 @@ export function Problems({ problems }: { problems: Problem[] }) {
   );
 }
 
+/** Errors below the input that they are about, which refers to their `id`. */
+export function InputProblems({ problems, id }: { problems: Problem[]; id: string }) {
+  if (problems.length === 0) return null;
+  return (
+    <div id={id} class="wide">
+      {problems.map((one) => (
+        <p key={one.message} role="alert" class="refusal">
+          {one.message} <span class="help">{one.help}</span>
+        </p>
+      ))}
+    </div>
+  );
+}
+
 /** The hidden text before the carets aligns them in any font. */
 function Excerpt({ parts: [before, there, after] }: { parts: NonNullable<Problem["excerpt"]> }) {
   return (

@@ -1,19 +1,20 @@
 import { answering } from "../answer";
-import type { Costs } from "../costs/answer";
+import type { Answered, Costs, Flops } from "../costs/answer";
 import { call, room, training } from "../costs/asked";
 import { CacheOf } from "../costs/cache";
 import { FlopsOf } from "../costs/flops";
-import { CostsForm } from "../costs/form";
+import { CostsForm, titleOfInput } from "../costs/form";
 import { MemoryOf } from "../costs/memory";
 import { StepOf } from "../costs/step";
 import { askLatest, type Problem } from "../engine";
+import { Fact } from "../parts/fact";
 import { Problems } from "../parts/problems";
 import { source, view } from "../state";
 import "../costs/costs.css";
 
 const answer = answering(() => {
   if (view.value !== "costs") return undefined;
-  return askLatest<Costs>("costs", JSON.stringify(source.value), {
+  return askLatest<Answered>("costs", JSON.stringify(source.value), {
     call: call.value,
     training: training.value,
     accelerator_bytes: room.value.bytes,
@@ -33,7 +34,11 @@ export function CostsView() {
   const { result, pending, problems } = answer.value;
   return (
     <section aria-busy={pending} class="costs">
-      <CostsForm usual={result && "result" in result.flops ? result.flops.result.tokens : undefined} />
+      <CostsForm
+        inputs={result?.inputs}
+        usual={result && "result" in result.flops ? result.flops.result.tokens : undefined}
+        problems={result && problems.length === 0 ? atInputs(result) : []}
+      />
       <Problems problems={problems} />
       {result && problems.length === 0 ? <Parts costs={result} /> : null}
       {pending && !result ? <p role="status">counting …</p> : null}
@@ -43,7 +48,8 @@ export function CostsView() {
 
 function Parts({ costs }: { costs: Costs }) {
   const shown = new Set<keyof Costs>();
-  return NAMES.map((name) => {
+  const there = atInputs(costs);
+  const parts = NAMES.map((name) => {
     if (shown.has(name)) return null;
     const problems = refusedIn(costs, name);
     const same = problems ? NAMES.filter((one) => isSame(problems, refusedIn(costs, one))) : [name];
@@ -51,10 +57,39 @@ function Parts({ costs }: { costs: Costs }) {
     return (
       <section key={name}>
         <h2>{titleOf(same)}</h2>
-        {problems ? <Problems problems={problems} /> : <Part costs={costs} name={name} />}
+        {problems ? <Refused problems={problems} there={there} /> : <Part costs={costs} name={name} />}
       </section>
     );
   });
+  return (
+    <>
+      {"result" in costs.flops ? <Received flops={costs.flops.result} /> : null}
+      {parts}
+    </>
+  );
+}
+
+/** What the model receives instead of images, videos and audio, and what became of each file. */
+function Received({ flops: { received } }: { flops: Flops }) {
+  if (received.length === 0) return null;
+  return (
+    <section>
+      <h2>Model inputs</h2>
+      <dl class="facts" id="model-inputs">
+        {received.map(([title, text]) => (
+          <Fact key={title + text} title={title} value={text} />
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+/** The errors of a part, except those shown at inputs. */
+function Refused({ problems, there }: { problems: Problem[]; there: Problem[] }) {
+  const here = problems.filter((one) => !there.some((other) => isSame([one], [other])));
+  if (here.length) return <Problems problems={here} />;
+  const names = there.map(({ input }) => `“${titleOfInput(input ?? "")}”`);
+  return <p class="note">The error is at the input {[...new Set(names)].join(", ")}.</p>;
 }
 
 function Part({
@@ -76,8 +111,11 @@ function refusedIn(costs: Costs, name: keyof Costs): Problem[] | undefined {
   return "problems" in part ? part.problems : undefined;
 }
 
-const isSame = (one: Problem[], other: Problem[] | undefined) =>
-  JSON.stringify(one) === JSON.stringify(other);
+/** The errors of the forward pass that the form shows at an input. */
+const atInputs = (costs: Costs) => (refusedIn(costs, "flops") ?? []).filter(({ input }) => input);
+
+const texts = (problems: Problem[]) => JSON.stringify(problems.map(({ message, help }) => [message, help]));
+const isSame = (one: Problem[], other: Problem[] | undefined) => other && texts(one) === texts(other);
 
 function titleOf(names: (keyof Costs)[]): string {
   const title = names.map((one) => TITLES[one]).join(", ");
