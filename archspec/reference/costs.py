@@ -40,7 +40,7 @@ _CODES = {  # audio tokens of several codebooks at each position
 _CODES_AFTER_TEXT = ("kyutai_speech_to_text",)
 _CODES_IN_ROWS = ("musicgen", "musicgen_decoder")
 _WHOLE = ("cpmant",)  # their inputs repeat the cached positions
-_FLOAT32 = ("bros", "fnet")  # einsum with float32 positions; torch's Fourier transforms lack bfloat16
+_FLOAT32 = ("bros", "fnet", "hiera")  # they need float32: einsum with positions, Fourier transforms, a mask
 
 
 class Measured(NamedTuple):
