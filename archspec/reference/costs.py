@@ -35,10 +35,10 @@ _CODES = {  # audio tokens of several codebooks at each position
     "dia": "decoder_config.num_channels",
     "kyutai_speech_to_text": "num_codebooks",
     "musicgen": "decoder.num_codebooks",
-    "musicgen_decoder": "num_codebooks",
+    **dict.fromkeys(("musicgen_decoder", "musicgen_melody_decoder"), "num_codebooks"),
 }
 _CODES_AFTER_TEXT = ("kyutai_speech_to_text",)
-_CODES_IN_ROWS = ("musicgen", "musicgen_decoder")
+_CODES_IN_ROWS = ("musicgen", "musicgen_decoder", "musicgen_melody_decoder")
 _WHOLE = ("cpmant",)  # their inputs repeat the cached positions
 _FLOAT32 = ("bros", "fnet", "hiera")  # they need float32: einsum with positions, Fourier transforms, a mask
 

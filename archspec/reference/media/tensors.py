@@ -44,7 +44,10 @@ _CHANNELS = (  # samples have channels
     *("omniasr", "omniasr_audio", "omniasr_ctc"),
 )
 _CHUNKED = ("qwen3_asr_encoder",)  # frames are padded to whole chunks
-_UNMASKED = ("granite_speech", "granite_speech_plus")  # their masks are of tokens
+_STACKED = {"granite_speech5_encoder": 4}  # frames, a number that the config does not say
+_UNMASKED = (  # their masks are of tokens, or of samples of whole frames
+    *("granite_speech", "granite_speech_plus", "pe_audio"),
+)
 _FIXED_MELS = {"gemma4_audio": 128, "gemma3n_audio": 128, "pop2piano": 512}  # that the config does not say
 _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
@@ -183,8 +186,8 @@ def _mels(to: Receiver) -> int:
     tower = to.tower("audio")
     if tower.model_type in _FIXED_MELS:
         return _FIXED_MELS[tower.model_type]
-    stacked = getattr(tower, "num_stacked_frames", 1)
-    return int(to.find(*_MELS, among=tower, default=80)) * stacked
+    stacked = _STACKED.get(tower.model_type, getattr(tower, "num_stacked_frames", 1))
+    return int(to.find(*_MELS, among=tower, default=80)) * int(stacked)
 
 
 def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
