@@ -123,7 +123,7 @@ class CallCosts(NamedTuple):
         Errors: :class:`ArchspecError` for columns that it lacks, and for invalid lengths.
         """
         try:
-            call = forward_of(scope, architecture, **self.lengths.at(settings))
+            call = forward_of(scope, architecture, **self.lengths.lengths_at(settings))
         except ArchspecError as error:
             if error.problems[0].help != COUNT_HELP:
                 raise

@@ -42,8 +42,8 @@ class Engine:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.pinned = subject.pinned
-        evaluated = prod(len(subject.axes[number].values) for number in self.pinned)
+        self.pinned_axes = subject.pinned_axes
+        evaluated = prod(len(subject.axes[number].values) for number in self.pinned_axes)
         self.grid = Grid(subject.axes, BOX if evaluated <= _FEW else _FEW)
         self.max_regions = MAX_REGIONS + evaluated
         self.points = self.grid.shape[0] * self.grid.shape[1]
@@ -152,7 +152,9 @@ class Engine:
 
     def _known_regions(self, box: Box) -> Iterator[Region]:
         """Return the regions that can have points in a box."""
-        codes = [np.broadcast_to(box.axis(number), box.shape).reshape(-1).tolist() for number in self.pinned]
+        codes = [
+            np.broadcast_to(box.axis(number), box.shape).reshape(-1).tolist() for number in self.pinned_axes
+        ]
         lengths = dict.fromkeys(zip(*codes, strict=True)) if codes else [()]
         return iter([region for one in lengths for region in self._regions_by_lengths.get(one, ())])
 
@@ -171,7 +173,7 @@ class Engine:
             message = f"this grid needs more than {self.max_regions:,} closed forms"
             raise SweepError(message, help="sweep fewer values of the fields that add or remove modules")
         found = self.subject.region(point)
-        lengths = tuple(self.subject.axes[number].code(point[number]) for number in self.pinned)
+        lengths = tuple(self.subject.axes[number].code(point[number]) for number in self.pinned_axes)
         self._regions_by_lengths.setdefault(lengths, []).insert(0, found)
         self.regions.insert(0, found)
         return found

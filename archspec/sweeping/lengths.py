@@ -65,7 +65,7 @@ class Lengths:
             help_ = f"use larger steps: with images, videos or audio at most {MAX_POINTS:,} are evaluated"
             raise SweepError(message, help=help_)
 
-    def without(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def fields_in(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields among the fields and lengths of a point."""
         return {name: value for name, value in settings.items() if name not in self.names}
 
@@ -74,7 +74,7 @@ class Lengths:
         given = {name: length for name, length in self.given.items() if name in _NUMBERS}
         return given | {name: value for name, value in settings.items() if name in self.names}
 
-    def at(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def lengths_at(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the lengths at a point, as :meth:`archspec.Model.forward` takes them.
 
         Errors: :class:`SweepError` for invalid numbers and sizes of items.

@@ -112,11 +112,11 @@ class Subject:
         settings = self.with_ties({axis.name: axis.values[0] for axis in self.axes})
         first = self.make_config(settings)
         try:
-            check_overrides(self.spec, self.lengths.without(settings), first)
+            check_overrides(self.spec, self.lengths.fields_in(settings), first)
         except ConfigError as error:
             try:
                 check_overrides(
-                    self.spec, self.lengths.without(settings), self.config
+                    self.spec, self.lengths.fields_in(settings), self.config
                 )  # passes if the first point is refused
             except ConfigError:
                 raise error from None
@@ -139,7 +139,7 @@ class Subject:
 
     def make_config(self, settings: Mapping[str, Any]) -> RawConfig:
         """Return the config with fields set to values, which can have expressions."""
-        settings = self.lengths.without(settings)
+        settings = self.lengths.fields_in(settings)
         config = read_config(self.config, {name: value_of(value) for name, value in settings.items()})
         for name, value in settings.items():
             if isinstance(value, Number):
@@ -156,7 +156,7 @@ class Subject:
 
     def model(self, point: Sequence[int]) -> Model:
         """Return the model at one point. Errors: :class:`ArchspecError` if it is refused."""
-        settings = self.lengths.without(self.with_ties(self.values(point)))
+        settings = self.lengths.fields_in(self.with_ties(self.values(point)))
         return load(self.config, self.architecture, settings, self.library)
 
     def forward(self, point: Sequence[int]) -> Forward:
@@ -165,7 +165,7 @@ class Subject:
         return self.costs.call(self.model(point).scope, self.architecture, settings)
 
     @property
-    def pinned(self) -> list[int]:
+    def pinned_axes(self) -> list[int]:
         """The axes along which each value is evaluated: all lengths if there are items."""
         names = self.lengths.names if self.lengths.has_items else ()
         return [number for number, axis in enumerate(self.axes) if axis.name in names]
@@ -173,7 +173,7 @@ class Subject:
     def region(self, point: tuple[int, ...]) -> Region:
         """Return the region around a point. Errors: :class:`SweepError` for invalid expressions."""
         exact, refusal = self._count_exactly(point)
-        if len(self.pinned) == len(self.axes):
+        if len(self.pinned_axes) == len(self.axes):
             return self._point(point, exact, refusal)
         try:
             path, found = self._run(point)
@@ -210,7 +210,7 @@ class Subject:
     def _count_exactly(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
         settings = self.with_ties(self.values(point))
         try:
-            model = load(self.config, self.architecture, self.lengths.without(settings), self.library)
+            model = load(self.config, self.architecture, self.lengths.fields_in(settings), self.library)
             exact = quantities_of(model.tensors())
             if self.costs.names:
                 exact |= self.costs.exact_values(model, self.dtype or model.dtype, settings)

@@ -193,7 +193,7 @@ def notes_of(engine: Engine) -> Iterator[str]:
     """Yield notes on fields without effect, an assumed dtype, sequence lengths, and excess FLOPs."""
     subject = engine.subject
     settings = subject.with_ties(subject.values([0] * len(subject.axes)))
-    fields, config = subject.lengths.without(settings), subject.make_config(settings)
+    fields, config = subject.lengths.fields_in(settings), subject.make_config(settings)
     idle = idle_fields if subject.costs.names else override_notes
     yield from idle(subject.spec, [*fields], config).values()
     if subject.dtype is None and subject.names & BYTES:

@@ -44,7 +44,7 @@ def thin_axis(one: Axis, most: int, log: bool = False) -> Axis:
 
 def thin_axes(sweep: Asked) -> list[Axis]:
     """Return the axes of a sweep with so many values each that their grid has a few thousand points."""
-    axes, most = sweep.subject.axes, SLOW if sweep.subject.pinned else SCATTER
+    axes, most = sweep.subject.axes, SLOW if sweep.subject.pinned_axes else SCATTER
     most = most ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))
     return [thin_axis(one, max(2, int(most))) for one in axes]
 
@@ -78,7 +78,7 @@ class View:
         columns: Sequence[str],
     ) -> None:
         self.lengths, most = sweep.subject.lengths, int(SLOW ** (1 / len(fine)))
-        if sweep.subject.pinned:
+        if sweep.subject.pinned_axes:
             fine = {number: (min(count, most), log) for number, (count, log) in fine.items()}
         self.axes = [
             thin_axis(one, *fine[number]) if number in fine else axis(one.name, [value])
