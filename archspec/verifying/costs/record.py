@@ -155,7 +155,9 @@ def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
         activations,
         tuple(one.architecture for one in exact if one.training and one.training.verdict == "exact"),
     )
-    further = {name: tuple(one.architecture for one in exact if name in one.further) for name in FURTHER}
+    further: dict[str, Any] = {
+        name: tuple(one.architecture for one in exact if name in one.further) for name in FURTHER
+    }
     return line._replace(
         **further,
         text=tuple(one.architecture for one in outcomes if one.verdict != "exact" and one.text),
