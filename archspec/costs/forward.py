@@ -247,10 +247,7 @@ class Forward:
 def check_supported(
     scope: Scope, architecture: str, training: bool = False, items: Collection[str] = ()
 ) -> None:
-    """Raise :class:`ArchspecError` for a class whose costs, or gradients, were not validated with ``items``.
-
-    Those are modalities.
-    """
+    """Raise :class:`ArchspecError` for costs, or gradients, that were not validated with some modalities."""
     library, model_type = scope.spec.library, scope.spec.model_type
     gap = validation_gap(scope, library.costs(model_type).gap(architecture, training, items))
     if gap is None:

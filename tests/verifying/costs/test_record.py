@@ -97,7 +97,7 @@ def test_a_line_lists_the_exact_classes_by_quantity() -> None:
         CostOutcome("C", "toy", WRONG),
     ]
     found = record.line_of("a", outcomes)
-    gaps = {"C": "flops of model.layers.0"}
+    gaps = {"C": "its FLOPs of model.layers.0 differ from torch's"}
     assert found == record.Line(
         "a", ("A", "B"), gaps, training=("A",), masked=("B",), static=("A", "B"), working_set=()
     )
