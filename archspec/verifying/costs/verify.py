@@ -19,7 +19,7 @@ from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 from archspec.verifying.comparison import count
 from archspec.verifying.costs import instruments
-from archspec.verifying.costs.cases import Case, configs, shallow_configs
+from archspec.verifying.costs.cases import Case, configs, make_runnable, shallow_configs
 from archspec.verifying.costs.instruments import (
     ACTIVATIONS,
     FORWARD,
@@ -32,7 +32,7 @@ from archspec.verifying.costs.instruments import (
     compare,
     working_set_instrument,
 )
-from archspec.verifying.costs.media import takes_media
+from archspec.verifying.costs.media import shallow, takes_media
 
 FURTHER = ("masked", "static", "working_set")
 _LEAST_POINTS = 6
@@ -92,17 +92,21 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     if has_media := takes_media(architecture, spec.model_type):
         taken = takes(Scope(spec, forward.configs[-1]), architecture)
         without = tuple(modality for modality in taken if modality not in forward.measured)
+    few = shallow_configs(spec, forward.configs)
+    if has_media:
+        few = [make_runnable(shallow(spec.model_type, raw), architecture) for raw in forward.configs[1:]]
     if runs_on_items(spec, architecture, forward.configs[0]):
-        further = further_agreeing(spec, architecture, forward.configs[1:])
+        further = further_agreeing(spec, architecture, few)
         return CostOutcome(architecture, spec.model_type, forward, further=further, without=without)
-    few = [*forward.configs[1:]] if has_media else shallow_configs(spec, forward.configs)
     activations = {kind: compare(one, cases(few)) for kind, one in ACTIVATIONS.items()}
     others = configs(spec, architecture, samples, seed)
     further = further_agreeing(spec, architecture, few, others)
     if working_set_agrees(spec, architecture, few):
         further += ("working_set",)
     more = (raw for raw in configs(spec, architecture, samples, seed + 1) if raw not in few)
-    tried = chain(few, islice(more, _TRAINING_DRAWS * samples))  # some that run cannot be trained
+    tried = (
+        few if has_media else chain(few, islice(more, _TRAINING_DRAWS * samples))
+    )  # some cannot be trained
     training = _compare_most(TRAINING, cases(tried), len(few) - 2)
     return CostOutcome(
         architecture, spec.model_type, forward, training, activations, further, without=without
