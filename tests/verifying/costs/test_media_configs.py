@@ -70,4 +70,4 @@ def test_a_size_that_only_the_spec_takes_is_a_difference(monkeypatch: pytest.Mon
     monkeypatch.setattr(instruments, "measure", refuse)
     found = instruments.compare(instruments.FORWARD, [case])
     assert found.compared == 2
-    assert [one.name for one in found.differences] == ["items of 256×288, which the class does not take"]
+    assert [one.name for one in found.differences] == ["items of 288×256, which the class does not take"]
