@@ -85,7 +85,8 @@ def check_placed(built: CostBuilder, call: Call) -> None:
     given = getattr(call, name)
     if given < least:
         message = f"{option(name, given)}: images, videos and audios alone are {least:,} tokens"
-        help_ = f"pass {option(name)} of at least {least:,}" + ("" if built.encodes else f", or {option('text')}")
+        text = "" if built.encodes else f", or {option('text')}"
+        help_ = f"pass {option(name)} of at least {least:,}{text}"
         raise ArchspecError(message, help=help_)
 
 

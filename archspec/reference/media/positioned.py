@@ -1,4 +1,4 @@
-"""Patches with their positions, padded to the most, as Gemma 4's processors cut images and frames of videos."""
+"""Patches with their positions, padded to the most, as Gemma 4's processors cut images and videos."""
 
 from __future__ import annotations
 

@@ -40,6 +40,7 @@ _CHANNELS = (  # samples have channels
     *("vibevoice_acoustic_tokenizer",),
 )
 _FIXED_MELS = {"gemma4_audio": 128, "gemma3n_audio": 128, "pop2piano": 512}  # that the config does not say
+_VIDEO_MERGE = 2  # by default of the processor of Video-LLaMA 3
 _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
 
@@ -50,17 +51,13 @@ def images(to: Receiver) -> Inputs:
         return {}
     if to.grid_name:
         return _patches(to, [(1, height, width) for height, width in sizes], to.grid_name)
-    if POSITIONS & to.names:
-        return image_patches(to)
-    if "spatial_shapes" in to.names:
-        return _padded_patches(to)
+    for names, make in _PATCHED:
+        if names & to.names:
+            return make(to)
     if "image_sizes" in to.names and to.find("image_grid_pinpoints"):
         return _tiles(to)
     if "aspect_ratio_ids" in to.names:
         return _mllama_tiles(to)
-    if "flattened_patches" in to.names:
-        counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
-        return {"flattened_patches": random(to, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
     shape = (max(height for height, _ in sizes), max(width for _, width in sizes))
     batch, n = to.call.batch, len(sizes)
     grouped = "pixel_attention_mask" in to.names or to.config.model_type in _GROUPED
@@ -148,7 +145,8 @@ def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
     found = {name: random(to, sum(prod(one) for one in grids), *shape)}
     found[grid] = integers([one[1:] for one in grids] if grid == "image_grid_hw" else grids)
     merges = "video_merge_sizes" if grid == "video_grid_thw" else "image_merge_sizes"
-    return found | {one: integers([to.merge] * len(grids)) for one in {merges, "merge_sizes"} & to.names}
+    merge = _VIDEO_MERGE if merges == "video_merge_sizes" else to.merge
+    return found | {one: integers([merge] * len(grids)) for one in {merges, "merge_sizes"} & to.names}
 
 
 def _each(to: Receiver) -> int:
@@ -171,6 +169,12 @@ def _padded_patches(to: Receiver) -> Inputs:
         "pixel_attention_mask": integers([[1] * count + [0] * (most - count) for count in counts]),
         "spatial_shapes": integers(shapes),
     }
+
+
+def _flattened_patches(to: Receiver) -> Inputs:
+    """Return patches with their row and column, padded to the most, as Pix2Struct's processor cuts them."""
+    counts = [(height // to.patch) * (width // to.patch) for height, width in to.call.images]
+    return {"flattened_patches": random(to, len(counts), max(counts), 2 + to.channels * to.patch**2)}
 
 
 def _tiles(to: Receiver) -> Inputs:
@@ -217,4 +221,9 @@ def integers(values: Any) -> Any:
     return torch.tensor(values, dtype=torch.long)
 
 
+_PATCHED: tuple[tuple[set[str], Callable[[Receiver], Inputs]], ...] = (  # by an argument
+    (POSITIONS, image_patches),
+    ({"spatial_shapes"}, _padded_patches),
+    ({"flattened_patches"}, _flattened_patches),
+)
 MAKERS: dict[str, Callable[[Receiver], Inputs]] = {"image": images, "video": videos, "audio": audios}

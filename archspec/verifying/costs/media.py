@@ -187,7 +187,11 @@ def _few_layers(config: Any) -> Config:
             }
             chosen = _each_kind([*zip(*by_layer.values(), strict=True)])
             found |= {name: len(chosen)} | {key: [one[i] for i in chosen] for key, one in by_layer.items()}
-        elif _LISTS.fullmatch(name) and isinstance(value, list | tuple) and all(type(one) is int for one in value):
+        elif (
+            _LISTS.fullmatch(name)
+            and isinstance(value, list | tuple)
+            and all(type(one) is int for one in value)
+        ):
             found |= {} if all(-_LAYERS <= one < _LAYERS for one in value) else {name: _shorter(name, value)}
     return found
 
