@@ -173,6 +173,14 @@ def test_masks_decide_which_patches_are_padding() -> None:
     assert found.flops["vision_model.embeddings.patch_embedding"] == 2 * 2 * 24 * 3 * 8 * 8 * 32
 
 
+def test_padding_is_pooled_with_the_patches() -> None:
+    raw = {**_VISION, "num_key_value_heads": 2, "head_dim": 16, "patch_size": 4, "pooling_kernel_size": 2}
+    found = measure(
+        instance("Gemma4VisionModel", raw, "gemma4_vision"), Call(2, 1, images=((16, 24), (8, 8)))
+    )
+    assert found.flops["pooler"] == 2 * 2 * 6 * 24 * 32
+
+
 def test_the_value_of_a_weight_is_asked_for_with_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     model = instance("ViTModel", {"num_hidden_layers": 1}, "vit")
     call = Call(1, 1, images=((32, 32),))

@@ -161,7 +161,8 @@ class OnItems(Flowing):
         """Check the only size that a module takes, or decide it if none is given."""
         assert module.sizes is not None and frame.axes is not None
         modality = frame.axes["modality"]
-        names = MODALITIES[modality]
+        # frames that run as images have no axis
+        names = [name for name in MODALITIES[modality] if frame.axes[name] is not None]
         size = _flatten(self.evaluate(module.sizes, frame.local))
         size = [*size, *size[-1:] * (len(names) - len(size))]
         given = [frame.axes[name] for name in names]

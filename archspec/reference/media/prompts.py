@@ -68,7 +68,7 @@ def _rows(get: Any, given: Inputs, items: tuple[Any, ...]) -> list[int]:
         return [int(length) for length in lengths]
     output = get(**_taken(get, given))
     pooled = getattr(output, "pooler_output", None)
-    pooled = output if pooled is None else pooled
+    pooled = getattr(output, "last_hidden_state", output) if pooled is None else pooled
     if isinstance(pooled, torch.Tensor) and pooled.ndim == 2:  # all of them, one after the other
         if len({*items}) > 1:
             raise ValueError("how many features each of the unlike items becomes is not known")

@@ -49,6 +49,7 @@ _UNMASKED = (  # their masks are of tokens, or of samples of whole frames
     *("granite_speech", "granite_speech_plus", "pe_audio"),
 )
 _FIXED_MELS = {"gemma4_audio": 128, "gemma3n_audio": 128, "pop2piano": 512}  # that the config does not say
+_VIDEO_MERGE = 2  # by default of the processor of Video-LLaMA 3
 _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
 
@@ -202,7 +203,8 @@ def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
     found = {name: random(to, sum(prod(one) for one in grids), *shape)}
     found[grid] = integers([one[1:] for one in grids] if grid == "image_grid_hw" else grids)
     merges = "video_merge_sizes" if grid == "video_grid_thw" else "image_merge_sizes"
-    return found | {one: integers([to.merge] * len(grids)) for one in {merges, "merge_sizes"} & to.names}
+    merge = _VIDEO_MERGE if merges == "video_merge_sizes" else to.merge
+    return found | {one: integers([merge] * len(grids)) for one in {merges, "merge_sizes"} & to.names}
 
 
 def _each(to: Receiver) -> int:

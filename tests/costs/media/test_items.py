@@ -77,6 +77,32 @@ def test_a_decoder_attends_to_the_whole_audio() -> None:
         forward("whisper", "WhisperModel", small, tokens=3, encoder_tokens=9)
 
 
+def test_placeholders_of_an_encoder_decoder_are_tokens_of_its_encoder() -> None:
+    image = {"images": ((64, 64),)}  # 2 x 2 positions and their mean
+    call = forward("florence2", "Florence2Model", tokens=3, encoder_tokens=9, **image)
+    assert call.tokens_by_item == {"images": [5]}
+    assert forward("florence2", "Florence2Model", text_tokens=3, encoder_tokens=9, **image).call.tokens == 3
+    with pytest.raises(ArchspecError, match="encoder_tokens=4: images, videos and audios alone are 5"):
+        forward("florence2", "Florence2Model", tokens=3, encoder_tokens=4, **image)
+
+
+def test_a_head_runs_on_the_items_of_its_model() -> None:
+    head = {"vocab_size": 99, **_TWO, "vision_config": {**_TWO, "image_size": 32}}  # 5 tokens
+    heads = [
+        forward("git", "GitForCausalLM", head, tokens=3, past=past, images=((32, 32),)) for past in (0, 7)
+    ]
+    found = [one.flops_by_module["output"] for one in heads]
+    assert found == [2 * 8 * 768 * 99, 2 * 3 * 768 * 99]
+
+
+def test_frames_have_the_size_of_an_image() -> None:
+    raw = {"vision_config": _TOWER, "text_config": _TEXT}
+    call = forward("video_llava", "VideoLlavaModel", raw, tokens=99, videos=((3, 56, 56),))
+    assert call.tokens_by_item["videos"] == [3 * 17]
+    with pytest.raises(ArchspecError, match="takes videos of 56×56, not 56×64"):
+        forward("video_llava", "VideoLlavaModel", raw, tokens=99, videos=((3, 56, 64),))
+
+
 def test_what_a_class_takes() -> None:
     def found(model_type: str, name: str) -> Any:
         return takes(Scope(shipped_library().load(model_type), {"model_type": model_type}), name)
