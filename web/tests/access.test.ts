@@ -73,7 +73,7 @@ test("what is refused", async () => {
 });
 
 test("inputs for images and videos, with an error", async () => {
-  const call = { images: ["1024x768", "640y480"], videos: ["16@448x448"] };
+  const call = { images: ["1024x768", "640y480"], videos: ["16@448x448"], text_tokens: 20 };
   const source = { name: "Qwen2VLForConditionalGeneration" };
   const page = await site.page(
     { ...SIZES.phone, viewport: { width: 320, height: 640 } },
