@@ -71,3 +71,21 @@ test("what is refused", async () => {
   assert.deepEqual(await findings(page), []);
   await page.context().close();
 });
+
+test("inputs for images and videos, with an error", async () => {
+  const call = { images: ["1024x768", "640y480"], videos: ["16@448x448"], text_tokens: 20 };
+  const source = { name: "Qwen2VLForConditionalGeneration" };
+  const page = await site.page(
+    { ...SIZES.phone, viewport: { width: 320, height: 640 } },
+    link({ view: "costs", source, call }),
+  );
+  await page.getByRole("alert").filter({ hasText: "'640y480' is not WIDTHxHEIGHT" }).waitFor();
+  assert.deepEqual(await findings(page), []);
+  await page.getByLabel("images", { exact: true }).fill("1024x768");
+  await page.getByLabel("images", { exact: true }).press("Enter");
+  await page.locator("#model-inputs").waitFor();
+  assert.deepEqual(await findings(page), []);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `${wide} px too wide`);
+  await page.context().close();
+});
