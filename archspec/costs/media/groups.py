@@ -184,7 +184,9 @@ class OnItems(Flowing):
             raise unknown_size(modality)
         if any(size % unit != 0 for size, unit in zip(given, units, strict=True)):
             message = f"height and width of {modality} must be multiples of {value_text(units)}"
-            raise ArchspecError(f"{message}, not {value_text(given)}", help="pass other sizes, or files")
+            raise ArchspecError(
+                f"{message}, not {value_text(given)}", help="pass other sizes, or files"
+            )
 
     def takes_others(self, module: Module) -> bool:
         """Return True if a module takes items of other sizes than its `sizes:`."""
