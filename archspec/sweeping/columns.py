@@ -168,10 +168,11 @@ class CallCosts(NamedTuple):
         if type(only) is not int or (lengths.has_items and lengths.names):
             only = lengths.given.get(TOKENS)
         text, known = lengths.text(only), {*lengths.given, *lengths.names}
-        note = f"costs are for a forward pass with {text}" if text else ""
+        note = f"costs are for a forward pass with {text}"
         if only is not None or lengths.only or {TOKENS, "text_tokens"} & known:
-            return note
-        note = f"{note}, and as many tokens as a config has positions for, at most {USUAL_TOKENS:,}"
+            return note if text else ""
+        note += ", and " if text else ""
+        note += f"as many tokens as a config has positions for, at most {USUAL_TOKENS:,}"
         return note if TOKENS in self.names else f"{note}; the column tokens shows how many"
 
     def row_notes(self, rows: Mapping[str, Forward]) -> list[str]:

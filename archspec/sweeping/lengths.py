@@ -54,7 +54,7 @@ class Lengths:
         named = [one for one in takers if one in known or self.given.get(one) or one == self.only]
         if len(named) > 1:
             help_ = f"leave out the {named[0]} or the {named[1]}"
-            raise SweepError(f"{name} can be that of {' or of '.join(named)}", help=help_)
+            raise SweepError(f"{name} is ambiguous: it can be of {' or of '.join(named)}", help=help_)
         return (named or takers)[0]
 
     def check_points(self, axes: Sequence[Axis]) -> None:
@@ -91,10 +91,8 @@ class Lengths:
         given = self.given.get(modality, ())
         if isinstance(number, str | list | tuple):  # items, as the option takes them
             if given:
-                help_ = f"leave out {option(modality)}"
-                raise SweepError(
-                    f"{modality}: {number!r} is a size, and {option(modality)} another", help=help_
-                )
+                message = f"{modality}: {option('set')} and {option(modality)} both have sizes"
+                raise SweepError(message, help=f"leave out {option(modality)}, or sweep the number")
             given, number = [number] if isinstance(number, str) else number, None
         items = [item for one in given for item in items_of(modality, one)]
         missing = [name for name in MODALITIES[modality] if name not in sizes]

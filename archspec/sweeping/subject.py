@@ -110,14 +110,12 @@ class Subject:
         self.costs = CallCosts(self.names & {*COST_COLUMNS, TOKENS}, self.lengths)
         self.ties = order_ties(self.ties, scope)
         settings = self.with_ties({axis.name: axis.values[0] for axis in self.axes})
-        first = self.make_config(settings)
+        first, fields = self.make_config(settings), self.lengths.fields_in(settings)
         try:
-            check_overrides(self.spec, self.lengths.fields_in(settings), first)
+            check_overrides(self.spec, fields, first)
         except ConfigError as error:
             try:
-                check_overrides(
-                    self.spec, self.lengths.fields_in(settings), self.config
-                )  # passes if the first point is refused
+                check_overrides(self.spec, fields, self.config)  # passes if the first point is refused
             except ConfigError:
                 raise error from None
         check_fields(first, Scope(self.spec, *first, demanding=False))
