@@ -44,9 +44,7 @@ class Canvas:
     def resize(self, size: Size, verb: str = "resized to") -> None:
         """Change the size; refuse a side without pixels, as transformers does."""
         if min(size) < 1:
-            self.refuse(
-                f"becomes {size_text(size)}, which has no pixels", "pass less unequal sides"
-            )
+            self.refuse(f"becomes {size_text(size)}, which has no pixels", "pass less unequal sides")
         if size != self.size:
             self.steps.append(f"{verb} {size_text(size)}")
         self.size = size
