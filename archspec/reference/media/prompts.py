@@ -34,6 +34,8 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
         get, field = _features_of(to.model, kind, taken), _COUNTS.get((to.config.model_type, kind))
         if taken and field is not None and _token(to, kind) is not None:
             found[kind] = [int(to.find(field))] * len(getattr(to.call, f"{kind}s"))
+        elif taken and get is None and "feature_attention_mask" in taken:
+            found[kind] = _lengths(to.model, taken["feature_attention_mask"])
         elif taken and get is not None and _token(to, kind) is not None:
             found[kind] = _rows(get, taken, getattr(to.call, f"{kind}s"))
     return found
@@ -62,10 +64,7 @@ def _rows(get: Any, given: Inputs, items: tuple[Any, ...]) -> list[int]:
     import torch
 
     if "input_ids" in inspect.signature(inspect.unwrap(get)).parameters:  # which need to have them already
-        count = "_get_feat_extract_output_lengths"
-        tower = next(module for module in get.__self__.modules() if hasattr(module, count))
-        _, lengths = getattr(tower, count)(given["input_features_mask"].sum(-1))
-        return [int(length) for length in lengths]
+        return _lengths(get.__self__, given["input_features_mask"])
     output = get(**_taken(get, given))
     pooled = getattr(output, "pooler_output", None)
     pooled = getattr(output, "last_hidden_state", output) if pooled is None else pooled
@@ -74,6 +73,14 @@ def _rows(get: Any, given: Inputs, items: tuple[Any, ...]) -> list[int]:
             raise ValueError("how many features each of the unlike items becomes is not known")
         return [pooled.shape[0] // len(items)] * len(items)
     return [one.reshape(-1, one.shape[-1]).shape[0] for one in pooled]
+
+
+def _lengths(model: Any, mask: Any) -> list[int]:
+    """Return how many features each audio becomes, of those that a mask lets through."""
+    count = "_get_feat_extract_output_lengths"
+    tower = next(module for module in model.modules() if hasattr(module, count))
+    _, lengths = getattr(tower, count)(mask.sum(-1))
+    return [int(length) for length in lengths]
 
 
 def tokens_of_media(to: Receiver) -> int:
