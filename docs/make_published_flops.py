@@ -67,7 +67,9 @@ def square(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def norm_elements(config: dict[str, Any], side: int) -> int:
-    """Return the elements of the inputs of all norms of ViT-B/16 or Swin."""
+    """Return the elements of the inputs of all norms of ViT-B/16, Swin, or SAM's ViT-B and neck."""
+    if config["model_type"] == "sam_vision_model":
+        return (side // 16) ** 2 * (2 * 12 * 768 + 2 * 256)
     if config["model_type"] == "vit":
         return (2 * 12 + 1) * ((side // 16) ** 2 + 1) * 768
     width, depths = config["embed_dim"], config["depths"]

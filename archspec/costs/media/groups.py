@@ -180,7 +180,10 @@ class OnItems(Flowing):
         if not is_less and not self.takes_others(module) and any(map(ne, given, size)):
             takes = ("at most " if module.other_sizes == "less" else "") + value_text(size)
             message = f"{module.name} takes {modality} of {takes}, not {value_text(given)}"
-            written = option(modality, [written_size(map(value_of, size))])
+            is_whole = len(size) == len(MODALITIES[modality])  # not that of a frame
+            written = f"{modality} of {takes}"
+            if is_whole:
+                written = option(modality, [written_size(map(value_of, size))])
             raise ArchspecError(message, help=f"pass {written}, or leave out {option(modality)}")
 
     def _check_multiples(self, modality: str, given: list[Any], units: list[Any]) -> None:

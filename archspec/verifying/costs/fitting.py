@@ -111,6 +111,7 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     },
     "shieldgemma2": {"vision_config": {"image_size": 896, "patch_size": 14}},
     "smolvlm": {"vision_config": {"image_size": 256}},
+    "voxtral": {"audio_token_id": 24},
     "vitmatte": {"hidden_size": 768, "fusion_hidden_sizes": [256, 128, 64, 32]},
 }
 

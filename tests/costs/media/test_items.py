@@ -99,7 +99,7 @@ def test_frames_have_the_size_of_an_image() -> None:
     raw = {"vision_config": _TOWER, "text_config": _TEXT}
     call = forward("video_llava", "VideoLlavaModel", raw, tokens=99, videos=((3, 56, 56),))
     assert call.tokens_by_item["videos"] == [3 * 17]
-    with pytest.raises(ArchspecError, match="takes videos of 56×56, not 56×64"):
+    with pytest.raises(ArchspecError, match="takes videos of 56×56, not 64×56"):
         forward("video_llava", "VideoLlavaModel", raw, tokens=99, videos=((3, 56, 64),))
 
 
@@ -132,7 +132,7 @@ def test_what_a_model_receives() -> None:
     found = archspec.load("ViTModel").flops(images=["2@640x480"])
     assert found.input_rows() == [
         ("batch size", "2"),
-        ("images received", "224×224"),
+        ("images received", "2 of 224×224"),
         ("image 640×480", "resized to 224×224"),
         ("processor", "defaults of ViTImageProcessor"),
     ]
