@@ -202,7 +202,7 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
         boxes = {"bbox": ids(length, 4)} if "bbox" in parameters_of(model) else {}
         return {"input_ids": codes(length), **boxes, **asked}
     first = None if given and "encoder_outputs" in given else ids(call.encoder_tokens)
-    if "decoder_input_ids" not in parameters_of(model):  # SpeechT5's frames
+    if "decoder_input_values" in parameters_of(model):  # SpeechT5's frames
         bins = next(model.parameters()).new_empty(call.batch, call.tokens, model.config.num_mel_bins)
         return {"input_ids": first, "decoder_input_values": bins}
     return {"input_ids": first, "decoder_input_ids": codes(call.tokens), **asked}

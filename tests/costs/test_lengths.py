@@ -99,6 +99,10 @@ def test_transformers_runs_as_many_positions_and_not_one_more(model_type: str) -
             given["bbox"] = torch.zeros(1, tokens, 4, dtype=torch.long)
         if "decoder_input_ids" in takes:
             given = {"input_ids": torch.full((1, encoder_tokens), 9), "decoder_input_ids": given["input_ids"]}
+        if "input_features" in takes:
+            frames = 2 * model.config.max_source_positions
+            given["input_features"] = torch.zeros(1, model.config.num_mel_bins, frames)
+            del given["input_ids"]
         model(**given)
 
     for axis in RULES[model_type]:
