@@ -78,7 +78,7 @@ flow(
     assert.equal(await input(page, "images").inputValue(), "3@640x480, 100x200");
     assert.deepEqual(await received(page), [
       ["batch size", "4"],
-      ["images received", "224×224"],
+      ["images received", "4 of 224×224"],
       ["image 640×480", "resized to 224×224"],
       ["image 100×200", "resized to 224×224"],
       ["processor", "defaults of ViTImageProcessor"],
@@ -113,7 +113,7 @@ flow(
       ["tokens", "1,199"],
       ["images received", "1036×756"],
       ["tokens per image", "999"],
-      ["image 1024×768", "resized to 1036×756"],
+      ["image 1024×768", "resized to 1036×756, 999 tokens"],
       ["processor", "defaults of Qwen2VLImageProcessor and Qwen2VLVideoProcessor"],
     ]);
     assert.equal(await input(page, "tokens").getAttribute("placeholder"), "1,199");
