@@ -13,23 +13,15 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, option
 from archspec.processors.canvas import Trace
 from archspec.processors.processor import Processor, read
-from archspec.tables.items import size_text
+from archspec.tables.items import EXAMPLES, size_text
 from archspec.typing_light import Any, NamedTuple
 
 _FILES = ("preprocessor_config.json", "processor_config.json")  # the first that is next to the config
 MAX_ITEMS = 4096  # items of one call
-_FORMS = {  # how each modality is written, after `4@` for several items, and an example
-    "images": (r"(?P<width>\d+)x(?P<height>\d+)", "WIDTHxHEIGHT", "1024x768"),
-    "videos": (
-        r"(?P<frames>\d+)@(?P<width>\d+)x(?P<height>\d+)",
-        "FRAMES@WIDTHxHEIGHT",
-        "16@448x448",
-    ),
-    "audios": (
-        r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[sf]?)",
-        "seconds, frames or samples",
-        "30s",
-    ),
+_FORMS = {  # how each modality is written, after `4@` for several items
+    "images": (r"(?P<width>\d+)x(?P<height>\d+)", "WIDTHxHEIGHT"),
+    "videos": (r"(?P<frames>\d+)@(?P<width>\d+)x(?P<height>\d+)", "FRAMES@WIDTHxHEIGHT"),
+    "audios": (r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[sf]?)", "seconds, frames or samples"),
 }
 _ORDERS = {"images": "(height, width)", "videos": "(frames, height, width)", "audios": "a number"}
 _ASSUMED = "defaults"
@@ -111,7 +103,7 @@ def items_of(modality: str, given: Any) -> list[Item]:
     """Return the items that a user gives as one text or size. Errors: see :func:`read_items`."""
     if isinstance(given, Item):
         return [given]
-    pattern, form, example = _FORMS[modality]
+    (pattern, form), example = _FORMS[modality], EXAMPLES[modality]
     if isinstance(given, str):
         found = re.fullmatch(rf"(?:(?P<times>\d+)@)?{pattern}", given.strip(), re.ASCII)
         if found is None or len(given) > 40:

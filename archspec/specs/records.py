@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from archspec.errors import Place, Source
 from archspec.language.expression import Expression, callee, names
 from archspec.language.values import KINDS, LAYERS
+from archspec.tables import items
 from archspec.tables.axes import AXES as CALL_AXES
 from archspec.typing_light import Any, NamedTuple, Protocol
 
@@ -71,11 +72,7 @@ MODULE_KEYS = {
     "placeholders": Key("by_modality", "modality: the tokens of the text that an item takes the place of"),
 }
 RESERVED = tuple(MODULE_KEYS)  # what is not an attribute of a module
-MODALITIES = {  # inputs in addition to text, with the axes of one item
-    "images": ("height", "width"),
-    "videos": ("frames", "height", "width"),
-    "audios": ("length",),
-}
+MODALITIES = items.MODALITIES
 GRID = ("frames", "height", "width", "length")  # the axes of the positions inside an item
 # other sizes that a module takes: interpolated ones if it is the whole model, multiples of a height and width
 OTHER_SIZES = ("any", "less", "interpolated", "multiples")

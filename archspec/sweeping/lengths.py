@@ -13,11 +13,10 @@ from archspec.processors.requested import MAX_ITEMS, Item, items_of
 from archspec.specs.records import GRID, MODALITIES
 from archspec.sweeping.axes import Axis
 from archspec.tables.axes import AXES
-from archspec.tables.items import ITEMS, LENGTHS
+from archspec.tables.items import EXAMPLES, ITEMS, LENGTHS
 
 MAX_POINTS = 100_000  # each takes a few milliseconds
 _NUMBERS = (*AXES, "text_tokens")
-_EXAMPLES = {"images": "1024x768", "videos": "16@448x448", "audios": "30s"}
 _UNITS = {"s": "seconds", "f": "frames", "": "samples"}  # of an audio
 
 
@@ -97,7 +96,7 @@ class Lengths:
         items = [item for one in given for item in items_of(modality, one)]
         missing = [name for name in MODALITIES[modality] if name not in sizes]
         if missing and not items:
-            help_ = f"pass {option(modality, [_EXAMPLES[modality]])}, or sweep or tie {' and '.join(missing)}"
+            help_ = f"pass {option(modality, [EXAMPLES[modality]])}, or sweep or tie {' and '.join(missing)}"
             raise SweepError(f"{modality} need a size", help=help_)
         items = items or [Item((0,) * len(MODALITIES[modality]))]
         for name, size in sizes.items():
@@ -115,7 +114,7 @@ class Lengths:
             raise SweepError(message, help=f"sweep {modality}={least}:8, for example")
         if len(items) > 1:
             message = f"the number of {modality} is swept, and {option(modality)} gives {len(items)}"
-            raise SweepError(message, help=f"pass {option(modality, [_EXAMPLES[modality]])} once")
+            raise SweepError(message, help=f"pass {option(modality, [EXAMPLES[modality]])} once")
         return items * min(number, MAX_ITEMS + 1)
 
     def title(self, name: str) -> str:

@@ -8,6 +8,12 @@ from archspec.tables.axes import AXES, CALLS
 from archspec.tables.option import Option
 from archspec.typing_light import Any
 
+MODALITIES = {  # inputs in addition to text, with the axes of one item
+    "images": ("height", "width"),
+    "videos": ("frames", "height", "width"),
+    "audios": ("length",),
+}
+EXAMPLES = {"images": "1024x768", "videos": "16@448x448", "audios": "30s"}  # of a file
 _VERBS = tuple(verb for verb in CALLS if verb not in ("training", "sensitivity"))
 # fmt: off
 ITEM_OPTIONS = (
@@ -27,8 +33,8 @@ ITEM_OPTIONS = (
 # fmt: on
 ITEMS = tuple(option.name for option in ITEM_OPTIONS)
 LENGTHS = (  # that a sweep varies: those of a forward pass, numbers of items, sizes of an item
-    *(*AXES, "text_tokens", "images", "videos", "audios"),
-    *("height", "width", "frames", "length"),
+    *(*AXES, "text_tokens", *MODALITIES),
+    *dict.fromkeys(axis for axes in MODALITIES.values() for axis in axes),
 )
 
 
@@ -50,8 +56,8 @@ def written_size(size: Iterable[int]) -> str:
     >>> written_size((768, 1024)), written_size((3000,))
     ('1024x768', '3000f')
     """
-    text = size_text([*size])
-    return f"{text.replace(',', '')}f" if text.replace(",", "").isdigit() else text.replace("×", "x")
+    edges = [*size]
+    return f"{edges[0]}f" if len(edges) == 1 else size_text(edges).replace("×", "x")
 
 
 def lengths_in(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -104,9 +104,8 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     if working_set_agrees(spec, architecture, few):
         further += ("working_set",)
     more = (raw for raw in configs(spec, architecture, samples, seed + 1) if raw not in few)
-    tried = (
-        few if has_media else chain(few, islice(more, _TRAINING_DRAWS * samples))
-    )  # some cannot be trained
+    drawn = 0 if has_media else _TRAINING_DRAWS * samples
+    tried = chain(few, islice(more, drawn))  # some that run cannot be trained
     training = _compare_most(TRAINING, cases(tried), len(few) - 2)
     return CostOutcome(
         architecture, spec.model_type, forward, training, activations, further, without=without

@@ -220,7 +220,7 @@ type Modality = (typeof ITEMS)[number][0];
 interface ItemsProps {
   name: Modality;
   about: string;
-  usual: string; // the size of an item if none is given; empty if there is none
+  usual: string; // the size of an item if none is given; may be empty
   problems: Problem[];
 }
 
