@@ -21,7 +21,7 @@ from archspec.render import notation
 from archspec.specs.files import CONTRACTIONS, NOT_SPECS, NOTATION, is_shipped, read
 from archspec.specs.library import Library, shipped_library
 from archspec.specs.module_parser import contractions
-from archspec.specs.records import OPTIONS, TYPES, Module, Spec, SpecLibrary, output_paths, runs_of
+from archspec.specs.records import OPTIONS, TYPES, Body, Module, Spec, SpecLibrary, output_paths, runs_of
 from archspec.tree.builder import Builder
 from archspec.tree.runnable import read_by_conditions
 from archspec.tree.tensors import tensors
@@ -139,6 +139,15 @@ def _paths(spec: Spec) -> Iterator[Problem]:
             if not _is_attribute(path, module):
                 message = f"{module.name} has no attribute {path}"
                 yield Problem(message, place, f"{module.name}.{key}", _PATH_HELP)
+        for name in set(module.branches) - {*_nested_names(module.body)}:
+            message = f"{module.name} has no attribute {name}"
+            yield Problem(message, module.place, f"{module.name}.branches", _PATH_HELP)
+
+
+def _nested_names(body: Body) -> Iterator[str]:
+    """Yield the names of a module's attributes and of those inside them."""
+    for name, inner in body.items() if isinstance(body, dict) else ():
+        yield from (name, *_nested_names(inner))
 
 
 def _named_paths(module: Module) -> Iterator[tuple[str, Place, str]]:

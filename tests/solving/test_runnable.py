@@ -15,6 +15,7 @@ from archspec.tree.runnable import run_problems
 NEEDED: dict[str, dict[str, Any]] = {  # for types whose default config transformers cannot run
     "bamba": {"attn_layer_indices": [1]},
     "deepseek_v2": {"num_experts_per_tok": 6},
+    "lw_detr": {"projector_scale_factors": [1.0]},
     "granitemoehybrid": {"layer_types": ["full_attention"] * 32},
     "step3p5": {"sliding_window": 512},
 }
