@@ -13,16 +13,8 @@ from archspec.costs.builder import Costed, build_costs
 from archspec.costs.forward import COUNT_HELP, validation_gap
 from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.parallel import Shares
-from archspec.costs.records import (
-    ELEMENT_BYTES,
-    KERNELS,
-    Saved,
-    Step,
-    checkpointed_layers,
-    own_terms,
-    training_axes,
-    walk,
-)
+from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
+from archspec.costs.totals import checkpointed_layers, own_terms, walk
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Expression
 from archspec.specs.files import read_json

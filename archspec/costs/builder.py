@@ -5,20 +5,22 @@ from __future__ import annotations
 import ast
 
 from archspec.configs.scope import Scope
+from archspec.costs.media.flowing import ADDED
 from archspec.costs.media.groups import OF_ALL
-from archspec.costs.media.later import Deferring
-from archspec.costs.products import axes_here, cache_tensors, evaluate_contraction, layer_saves, weight_costs
+from archspec.costs.products import cache_tensors, evaluate_contraction, weight_costs
 from archspec.costs.records import (
     ALLOCATIONS,
     EXACT,
+    FROZEN,
     OUTPUT_SIZES,
     Axes,
     Call,
-    Saved,
     axes_of,
     inner_axes,
+    is_checkpointing,
     is_training,
 )
+from archspec.costs.saving import Saving
 from archspec.language.domain import Exact
 from archspec.language.expression import Expression, Locals
 from archspec.specs.records import MAPS, MEDIA_TOKENS, MODALITIES, Body, Module, Runs
@@ -33,7 +35,7 @@ _REUSED = ("memo", "layers", "outputs", "taken", "only", "encodes", "returns_cac
 _Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, with their items there
 
 
-class Costed(Deferring):
+class Costed(Saving):
     """A builder at the axes of a forward pass, with `runs:`, `ops:`, `cache:` and `saves:` of the specs.
 
     The axes are None inside a module that does not run.
@@ -168,30 +170,25 @@ class Costed(Deferring):
         built = super().leaf(name, arguments, keywords, node)
         if self.axes is None:
             return built
+        before = self.axes
         on_grid = self.grid_leaf(name, arguments, keywords) if self.on_items else None
         axes = self.axes if on_grid is None else on_grid
         self.read_axis(axes["tokens"], axes)
-        built.costs = weight_costs(name, built.tensors, axes, on_grid)
+        built.costs = weight_costs(name, built.tensors, self.learning(axes), on_grid)
         if name in OUTPUT_SIZES:
             width = built.tensors[0].shape[OUTPUT_SIZES[name]]
             self.outputs[id(built)] = built, self.axes["batch"] * self.axes["tokens"] * width
-        if is_training(self.axes):
-            built.saves = layer_saves(name, built.tensors, self.axes)
+        self.save_layer(built, name, arguments, before, on_grid is not None)
+        if self.on_items and built.tensors and name not in ADDED:
+            self.pass_layer(trains=not self.axes[FROZEN] or is_checkpointing(self.axes))
         return built
 
-    def child_here(self, name: str, inner: Body) -> Node | None:
+    def trained_child(self, name: str, inner: Body) -> Node | None:
         """Build an attribute at the axes that `runs:` gives it, with the bytes that `saves:` gives it."""
-        frame = self.frames[-1]
+        frame, before = self.frames[-1], self.axes
         runs = frame.runs.get(name) if self.axes is not None else None
         child = self.part(inner) if runs is None else self._run(inner, name, runs)
-        stated = frame.saves.get(name)
-        if stated is None or child is None:
-            return child
-        if not child.leaf:
-            self.fail(f"{name} is not a layer: write what it saves in its own module", stated.tree)
-        child = child.copy()
-        child.saves = [self.evaluate_saved(name, stated)]
-        return child
+        return self.save_attribute(child, name, before)
 
     def _run(self, inner: Body, name: str, runs: Runs) -> Node | None:
         attends = self.attends
@@ -215,28 +212,23 @@ class Costed(Deferring):
             child.computed = routed._replace(chosen=chosen)
         return child
 
-    def evaluate_saved(self, name: str, stated: Expression | None) -> Saved:
-        """Return the bytes of one line of `saves:`."""
-        if stated is None:
-            return Saved(name, None)
-        return Saved(name, self.evaluate(stated, self.frames[-1].local) * axes_here(self)["times"])
-
     def complete(self, built: Node, module: Module) -> None:
         """Add the costs of a module's own code."""
         if self.axes is None:
             return
+        frame = self.frames[-1]
         self._complete(built, module)
-        self.leave(built, module, self.frames[-1])
+        self.leave(built, module, frame)
         built.passed_on = self.axes
+        self.save_own(built, module)
 
     def _complete(self, built: Node, module: Module) -> None:
-        frame, attributes = self.frames[-1], module.body if isinstance(module.body, dict) else {}
-        own = [self.evaluate_saved(name, one) for name, one in frame.saves.items() if name not in attributes]
+        frame = self.frames[-1]
         products = [self._product(op, frame) for op in module.ops]
         products = [found for found in products if found is not None]
         built.costs = [*built.costs, *(cost for cost, _, _ in products)]
-        if is_training(self.axes):
-            built.saves = [*built.saves, *(saved for _, _, saved in products), *own]
+        if is_training(self.axes) and self.learns:
+            built.saves = [*built.saves, *(saved for _, _, saved in products)]
         if built.cache is None or module.cache is None:
             built.cache = None
             return
@@ -248,7 +240,8 @@ class Costed(Deferring):
     def _product(self, op: Expression, frame: Frame) -> Any:
         """Evaluate one of `ops:` at the axes of the module's start, with the feature maps at its end."""
         if frame.axes is not None and self.axes is not None and self.on_items:
-            frame.now = {**frame.axes, MAPS: self.axes[MAPS]}
+            trained = frame.axes["trained"] if self.learns else 0
+            frame.now = {**frame.axes, MAPS: self.axes[MAPS], "trained": trained}
         found = self.evaluate(op, frame.local)
         frame.now = None
         return found

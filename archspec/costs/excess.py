@@ -7,7 +7,8 @@ from collections import defaultdict
 from fractions import Fraction
 
 from archspec.costs.forward import Forward
-from archspec.costs.records import PRODUCTS, own_terms, routed_share, walk
+from archspec.costs.records import PRODUCTS
+from archspec.costs.totals import own_terms, routed_share, walk
 from archspec.tree.builder import tree_of
 from archspec.tree.tensors import tensors
 from archspec.typing_light import Any, NamedTuple

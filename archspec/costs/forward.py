@@ -12,19 +12,8 @@ from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.media.items import check_items, check_placed, placed_tokens, tokens_of_items, with_items
-from archspec.costs.records import (
-    ALLOCATIONS,
-    EXACT,
-    PAGES,
-    STATIC,
-    Call,
-    Kept,
-    axes_of,
-    by_module,
-    check_length,
-    total_cost,
-    walk,
-)
+from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, check_length
+from archspec.costs.totals import by_module, total_cost, walk
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import element_bytes
 from archspec.tables.axes import AXES

@@ -7,7 +7,17 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from archspec.configs.scope import Scope
-from archspec.costs.records import OUTPUT_SIZES, PRODUCTS, Axes, Cost, Kept, Saved, is_training
+from archspec.costs.records import (
+    FROZEN,
+    GRADIENT,
+    OUTPUT_SIZES,
+    PRODUCTS,
+    Axes,
+    Cost,
+    Kept,
+    Saved,
+    is_training,
+)
 from archspec.errors import ConfigError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
 from archspec.language.values import value_of
@@ -20,7 +30,8 @@ Costed = Any  # :class:`archspec.costs.builder.Costed`, which imports this modul
 _TRANSPOSED = ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 _RECURRENT = ("LSTM", "GRU")
 _STATISTIC = 4  # bytes: norms compute in float32
-_SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
+_SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout", "PixelShuffle")
+_NORMS = ("LayerNorm", "RMSNorm")
 _CACHE_LENGTHS = {  # the key that transformers' cache reads for a layer, by its type
     **dict.fromkeys(("sliding_attention", "hybrid_sliding", "reference_sliding_attention"), "sliding_window"),
     "chunked_attention": "attention_chunk_size",
@@ -53,21 +64,25 @@ def _attention_costs(tensors: list[Leaf], axes: Axes) -> list[Cost]:
     return [Cost("MultiheadAttention", flops, flops, once * axes["trained"] * axes["backward"])]
 
 
-def layer_saves(layer: str, tensors: list[Leaf], axes: Axes) -> list[Saved]:
+def layer_saves(layer: str, tensors: list[Leaf], axes: Axes, channels: Any = None) -> list[Saved]:
     """Return the bytes that a layer saves for the backward pass.
 
-    A Linear saves its input, a norm its input and the statistics of each token. An embedding saves its
-    indices, which are inputs. RMSNorm is transformers' own, which computes in float32.
+    A Linear, or a convolution on items with so many ``channels``, saves its input if its weights are trained,
+    a norm its input and the statistics of each token. An embedding saves its indices, which are inputs.
+    RMSNorm is transformers' own, which computes in float32.
     """
-    if layer in _SAVE_NOTHING:
+    if layer in _SAVE_NOTHING or (axes[FROZEN] and not (axes[GRADIENT] and layer in _NORMS)):
         return []
     positions, element = axes["times"] * axes["batch"] * axes["tokens"], axes["element_bytes"]
     if layer in OUTPUT_SIZES:
         return [Saved(layer, element * positions * tensors[0].shape[1 - OUTPUT_SIZES[layer]])]
+    if channels is not None:
+        return [Saved(layer, element * positions * channels)]
     if layer == "LayerNorm" and tensors:
         return [Saved(layer, positions * (element * tensors[0].shape[0] + 2 * _STATISTIC))]
     if layer == "RMSNorm" and tensors:
-        return [Saved(layer, positions * ((_STATISTIC + element) * tensors[0].shape[0] + _STATISTIC))]
+        scaled = 0 if axes[FROZEN] else element  # what a trained weight multiplies
+        return [Saved(layer, positions * ((_STATISTIC + scaled) * tensors[0].shape[0] + _STATISTIC))]
     return [Saved(layer, None)]
 
 
@@ -99,8 +114,9 @@ def evaluate_contraction(builder: Costed, found: Contraction, node: ast.Call, lo
 
 
 def axes_here(builder: Costed) -> Axes:
-    """Return the axes of the module that is being built."""
-    axes: Axes | None = builder.frames[-1].axes
+    """Return the axes of the module that is being built, or of what it runs now."""
+    frame = builder.frames[-1]
+    axes: Axes | None = frame.now or frame.axes
     assert axes is not None  # `ops:`, `cache:` and `saves:` are evaluated at axes only
     return axes
 

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from math import prod
-
 from archspec.costs.media.sizes import Media, group_items, item_of
 from archspec.errors import ArchspecError, option
 from archspec.language.values import value_of
 from archspec.specs.records import GRID, MAPS, MODALITIES
 from archspec.tables.axes import AXES as CALL_AXES
-from archspec.tables.quantities import COSTS, Term
-from archspec.tree.node import Node, Routed
-from archspec.tree.tensors import join_path
 from archspec.typing_light import Any, NamedTuple
 
 Axes = dict[str, Any]  # by the names of `archspec.specs.records.RUNS`, and the allocation of a cache
@@ -23,8 +16,10 @@ KERNELS = ("flash", "eager")  # of attention in training
 PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
 FLOWING = ("batch", "tokens", "context", *GRID, MAPS)  # axes that a module passes on to the next one
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
+FREEZE, FROZEN = "freeze", "frozen"  # axes: names of modules that are not trained; inside one of them
+GRADIENT = "gradient"  # an axis: the input of the next layer has a gradient, as items have none
 _TOO_LONG = 2**62  # sizes of tensors have 64 bits
-_CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer saves
+CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer saves
 
 
 class Call(NamedTuple):
@@ -105,11 +100,22 @@ class Step(NamedTuple):
     attention: str = "flash"
     checkpointing: bool = False
     loss: str = ""
+    # all items of the step, as in a :class:`Call`; in the dtype of the weights
+    images: tuple[tuple[int, int], ...] = ()
+    videos: tuple[tuple[int, int, int], ...] = ()
+    audios: tuple[int, ...] = ()
+    freeze: tuple[str, ...] = ()  # names of modules whose parameters are not trained
 
     @property
     def call(self) -> Call:
         """The same forward pass as a :class:`Call`, without a cache."""
-        return Call(**self.lengths(), new_encoder_tokens=self.encoder_tokens)
+        items = {name: getattr(self, name) for name in MODALITIES}
+        return Call(**self.lengths(), new_encoder_tokens=self.encoder_tokens, **items)
+
+    def at(self, call: Call) -> Step:
+        """Return the same step on the lengths and items of a forward pass."""
+        given = call._asdict()
+        return self._replace(**{name: given[name] for name in self._fields if name in given})
 
     def lengths(self) -> dict[str, Any]:
         """Return the lengths by the names of their axes."""
@@ -122,7 +128,8 @@ class Step(NamedTuple):
     @property
     def kind(self) -> str:
         """The key of this kind of training in formulas/costs.json."""
-        return f"{self.attention} checkpointing" if self.checkpointing else self.attention
+        kind = f"{self.attention} checkpointing" if self.checkpointing else self.attention
+        return f"{kind} with media" if any(self.call.media) else kind
 
 
 class Cost(NamedTuple):
@@ -159,9 +166,10 @@ class Saved(NamedTuple):
     nbytes: Any
 
 
-def axes_of(call: Call, allocation: str = EXACT) -> Axes:
-    """Return the axes of a forward pass whose KV cache has an allocation."""
-    once = {"times": 1, "trained": 1, "backward": 2}
+def axes_of(call: Call, allocation: str = EXACT, freeze: tuple[str, ...] = ()) -> Axes:
+    """Return the axes of a forward pass whose KV cache has an allocation; ``freeze`` are names of modules."""
+    once: Axes = {"times": 1, "trained": 1, "backward": 2, "pooled": True}
+    once |= {FREEZE: freeze, FROZEN: False, GRADIENT: True}
     lengths = {**call.lengths(), "context": call.context}
     return {**lengths, **once, "allocation": allocation, "media": call.media, "modality": None}
 
@@ -169,12 +177,17 @@ def axes_of(call: Call, allocation: str = EXACT) -> Axes:
 def training_axes(step: Step) -> Axes:
     """Return the axes of a forward pass in training, with those of `archspec.specs.records.TRAINING`."""
     options = {"flash": step.attention == "flash", "checkpointing": step.checkpointing}
-    return {**axes_of(step.call), "element_bytes": ELEMENT_BYTES[step.dtype], **options}
+    return {**axes_of(step.call, freeze=step.freeze), "element_bytes": ELEMENT_BYTES[step.dtype], **options}
 
 
 def is_training(axes: Axes | None) -> bool:
     """Return True for the axes of a training step."""
     return axes is not None and "element_bytes" in axes
+
+
+def is_checkpointing(axes: Axes) -> bool:
+    """Return True for the axes of a training step that recomputes layers."""
+    return bool(axes.get("checkpointing"))
 
 
 def inner_axes(axes: Axes, given: Axes) -> Axes:
@@ -200,92 +213,3 @@ def check_length(name: str, value: int | None) -> None:
         raise ArchspecError(f"{option(name, value)} is too large", help=f"pass a smaller {option(name)}")
     message = f"{option(name)} must be an integer of at least {least}, not {value!r}"
     raise ArchspecError(message, help=f"pass {option(name, least)} or more")
-
-
-def own_terms(quantity: str, node: Node, checkpointing: bool = False) -> list[Term]:
-    """Return what a module itself adds to a cost; a recomputed layer saves its inputs only."""
-    found = COSTS[quantity].node_terms(node)
-    if quantity != "activation_bytes":
-        return found
-    recomputed = checkpointing and is_checkpointed(node)
-    return [term for term in found if (term[0] == _CHECKPOINT) == recomputed]
-
-
-def counted_children(node: Node, quantity: str, checkpointing: bool = False) -> dict[str, Node]:
-    """Return the children of a module whose terms count."""
-    if quantity == "cache_elements" and node.cache is None:
-        return {}
-    if quantity == "activation_bytes" and checkpointing and is_checkpointed(node):
-        return {}
-    return node.children
-
-
-def walk(
-    node: Node, quantity: str, checkpointing: bool = False, path: str = "", routed: Routed | None = None
-) -> Iterator[tuple[str, Node, Routed | None]]:
-    """Yield every module whose terms count: its path, itself, and the experts that it is a part of.
-
-    A parameter has the path of its module. Of experts that are modules only the computed ones are visited.
-    """
-    routed, children = _run_children(node, quantity, checkpointing, routed)
-    yield path, node, routed
-    for name, child in children:
-        is_parameter = child.cls in ("Parameter", "Buffer")
-        yield from walk(
-            child, quantity, checkpointing, path if is_parameter else join_path(path, name), routed
-        )
-
-
-def _run_children(
-    node: Node, quantity: str, checkpointing: bool, routed: Routed | None
-) -> tuple[Routed | None, list[tuple[str, Node]]]:
-    own, children = routed_of(node), list(counted_children(node, quantity, checkpointing).items())
-    is_list = own is not None and len(children) == own.experts and children[0][1].children
-    if own is not None and is_list and COSTS[quantity].active:
-        return Routed(1, 1), children[: own.chosen]
-    return own or routed, children
-
-
-def total_cost(node: Node, quantity: str) -> int:
-    """Return the FLOPs of a module and all inside it; a module in several places is read once."""
-    known: dict[tuple[int, Routed | None], int] = {}
-
-    def total_of(one: Node, routed: Routed | None) -> int:
-        if (id(one), routed) not in known:
-            share, children = _run_children(one, quantity, False, routed)
-            own = sum(routed_share(prod(sizes), share) for _, sizes in own_terms(quantity, one))
-            known[id(one), routed] = own + sum(total_of(child, share) for _, child in children)
-        return known[id(one), routed]
-
-    return total_of(node, None)
-
-
-def by_module(node: Node, quantity: str) -> dict[str, int]:
-    """Return the FLOPs of each module, without those of modules inside, by its path; zeros are left out."""
-    found = Counter[str]()
-    for path, one, routed in walk(node, quantity):
-        found[path] += sum(routed_share(prod(sizes), routed) for _, sizes in own_terms(quantity, one))
-    return {path: flops for path, flops in found.items() if flops}
-
-
-def routed_of(node: Node) -> Routed | None:
-    """Return the experts that the code computes: those that the router chooses, or more."""
-    return node.computed or node.routed
-
-
-def routed_share(flops: Any, routed: Routed | None) -> Any:
-    """Return the FLOPs of the chosen experts, of those of all experts."""
-    if routed is None or not routed.experts:
-        return flops
-    return flops * min(routed.chosen, routed.experts) // routed.experts
-
-
-def is_checkpointed(node: Node) -> bool:
-    """Return True if checkpointing recomputes a module."""
-    return any(saved.name == _CHECKPOINT for saved in node.saves)
-
-
-def checkpointed_layers(node: Node) -> list[tuple[str, Node]]:
-    """Return the layers that checkpointing recomputes, with their paths."""
-    visits = walk(node, "activation_bytes", checkpointing=True)
-    return [(path, one) for path, one, _ in visits if is_checkpointed(one)]

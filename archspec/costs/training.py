@@ -14,7 +14,8 @@ from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.media.items import modality_of
 from archspec.costs.optimizers import KEPT, STAGES, Row, States, check_zero, optimizer_named
 from archspec.costs.parallel import KINDS, Ranks, Shares, check_ranks, stages
-from archspec.costs.records import KERNELS, Step, by_module, checkpointed_layers
+from archspec.costs.records import KERNELS, Step
+from archspec.costs.totals import by_module, checkpointed_layers
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.scheme import kept_in_float32

@@ -9,7 +9,8 @@ against torch's allocations.
 from __future__ import annotations
 
 from archspec.costs.forward import Forward
-from archspec.costs.records import EXACT, walk
+from archspec.costs.records import EXACT
+from archspec.costs.totals import walk
 from archspec.formats.dtypes import dtype_bytes
 from archspec.tree.node import Node
 from archspec.tree.tensors import output_embeddings

@@ -7,16 +7,20 @@ belongs to the module that returns it. A mask for layers that run again belongs 
 
 from __future__ import annotations
 
+import gc
 import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+from weakref import ReferenceType, ref
 
 from archspec.costs.records import Call, Step
 from archspec.reference.classes import model_class
 from archspec.reference.construction import build
 from archspec.reference.contents import configs_in, default_dtype, parameters_of
 from archspec.reference.costs import inputs, prepared_config
+from archspec.reference.media.hybrid import hybrid
+from archspec.reference.media.running import has_media, media_inputs
 from archspec.reference.meta import follow_modules, local_part, on_meta, replace_function
 from archspec.reference.verdicts import Unavailable, measuring_errors
 
@@ -47,6 +51,9 @@ def training_model(architecture: str, raw: dict[str, Any], model_type: str, step
             one.output_router_logits = False  # they are only for a loss
     with default_dtype(step.dtype):
         model = build(model_class(architecture, model_type), config).to("meta").train()
+    for name, parameter in model.named_parameters():
+        if not {*step.freeze}.isdisjoint(name.split(".")):
+            parameter.requires_grad_(False)
     for module in model.modules():
         if hasattr(module, "layerdrop"):
             module.layerdrop = 0.0  # it would leave out layers by chance
@@ -72,18 +79,28 @@ def saved_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> 
 
 def saved_storages(model: Any, step: Step, given: dict[str, Any] | None = None) -> list[Storage]:
     """Return every storage that a forward pass saves, in order."""
+    from torch import Tensor
     from torch.autograd.graph import saved_tensors_hooks as hooks
+    from torch.utils._pytree import tree_leaves
 
-    given = given or inputs(model, step.call)
-    leaves = [tensor for tensor in given.values() if not getattr(tensor, "requires_grad", False)]
+    has_items = has_media(step.call)
+    given = given or (media_inputs if has_items else inputs)(model, step.call)
+    leaves = [one for one in tree_leaves(given) if isinstance(one, Tensor) and not one.requires_grad]
     keeper, asked = _Keeper(model, leaves, step.checkpointing), len(_FLASH_CALLS)
-    fused, saving = replace_function("dropout", _dropout), hooks(keeper.keep, lambda tensor: tensor)
-    with measuring_errors(), on_meta(), fused, follow_modules(model, keeper.running, keeper.leave), saving:
+    fused, saving = replace_function("dropout", _dropout), hooks(keeper.keep, lambda packed: packed.tensor)
+    device, following = (
+        hybrid() if has_items else on_meta(),
+        follow_modules(model, keeper.running, keeper.leave),
+    )
+    with measuring_errors(), device, fused, following, saving:
         without = {"use_cache": False} if "use_cache" in parameters_of(model) else {}
-        model(**given, **without)
+        output = model(**given, **without)
     if step.attention == "flash" and len(_FLASH_CALLS) == asked:
         raise Unavailable("the class does not support flash attention")
-    return keeper.storages()
+    gc.collect()
+    found = keeper.storages()
+    del output  # whose graph keeps what is saved
+    return found
 
 
 def labels(model: Any, call: Call) -> dict[str, Any]:
@@ -124,9 +141,7 @@ def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> i
 
 def recomputed_bytes(model: Any, step: Step) -> int:
     """Return the bytes of the largest checkpointed layer without checkpointing. Errors: of `saved_bytes`."""
-    from transformers.modeling_layers import GradientCheckpointingLayer
-
-    layers = [name for name, one in model.named_modules() if isinstance(one, GradientCheckpointingLayer)]
+    layers = _checkpointed(model)
     model.activation_checkpointing_disable()
     try:
         kept = saved_bytes(model, step._replace(checkpointing=False)).items()
@@ -134,6 +149,27 @@ def recomputed_bytes(model: Any, step: Step) -> int:
         model.activation_checkpointing_enable()
     inside = (sum(size for name, size in kept if f"{name}.".startswith(f"{layer}.")) for layer in layers)
     return max(inside, default=0)
+
+
+def _checkpointed(model: Any) -> list[str]:
+    from transformers.modeling_layers import GradientCheckpointingLayer
+
+    return [name for name, one in model.named_modules() if isinstance(one, GradientCheckpointingLayer)]
+
+
+class _Packed:
+    """What autograd keeps of a tensor; it dies with the part of the graph that needs it."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+
+class _Saving(NamedTuple):
+    """One tensor that autograd saved in a module."""
+
+    packed: ReferenceType[_Packed]
+    key: int
+    storage: Storage
 
 
 class _Keeper:
@@ -144,26 +180,39 @@ class _Keeper:
         others = (*model.parameters(), *model.buffers(), *inputs)
         self.others = {storage_key(tensor) for tensor in others if tensor is not None}
         self.weighted = {name for name, module in model.named_modules() if module._parameters}
-        self.kept: dict[int, Storage] = {}
+        if checkpointing:
+            self.weighted |= {*_checkpointed(model)}
+        self.saved: list[_Saving] = []
         self.returned: dict[int, tuple[str, Any]] = {}
         self.running: list[str] = []
 
-    def keep(self, tensor: Any) -> Any:
+    def keep(self, tensor: Any) -> _Packed:
         key, module = storage_key(tensor), self.running[-1] if self.running else ""
-        if key in self.others:
-            return tensor
-        known = self.kept.get(key)
-        if known is None:
-            if self.checkpointing and not tensor.requires_grad:
+        packed = _Packed(tensor.detach())  # a tensor that its own graph keeps would never be freed
+        if key not in self.others:
+            if self.checkpointing and not tensor.requires_grad and all(key != one.key for one in self.saved):
                 module = _LAYER.split(module)[0]
-            self.kept[key] = Storage(module, local_part(tensor).untyped_storage().nbytes(), tensor.detach())
-        elif known.module not in self.weighted and module in self.weighted:
-            self.kept[key] = known._replace(module=module)
-        return tensor
+            nbytes = local_part(tensor).untyped_storage().nbytes()
+            self.saved.append(_Saving(ref(packed), key, Storage(module, nbytes, packed.tensor)))
+        return packed
 
     def storages(self) -> list[Storage]:
+        """Return what is still saved; a part of the graph without an output is freed."""
+        kept: dict[int, Storage] = {}
+        for packed, key, storage in self.saved:
+            known = kept.get(key)
+            if packed() is not None and (
+                known is None or (known.module not in self.weighted and storage.module in self.weighted)
+            ):
+                kept[key] = storage if known is None else known._replace(module=storage.module)
         returned = {key: name for key, (name, _) in self.returned.items()}
-        return [one._replace(module=returned.get(key, one.module)) for key, one in self.kept.items()]
+        others = {key: one for key, one in kept.items() if one.module not in self.weighted}
+        return [
+            *(
+                kept
+                | {key: one._replace(module=returned.get(key, one.module)) for key, one in others.items()}
+            ).values()
+        ]
 
     def leave(self, name: str, output: Any) -> None:
         for tensor in output if isinstance(output, tuple | list) else [output]:

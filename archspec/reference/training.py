@@ -11,6 +11,8 @@ from typing import Any
 from archspec.costs.records import Call
 from archspec.reference.contents import by_module
 from archspec.reference.costs import inputs, restore_attention
+from archspec.reference.media.hybrid import hybrid
+from archspec.reference.media.running import has_media, media_inputs
 from archspec.reference.meta import on_meta, operations
 from archspec.reference.verdicts import Unavailable, measuring_errors
 
@@ -25,15 +27,19 @@ def measured_training(model: Any, call: Call) -> dict[str, int]:
 
     corrected = {torch.ops.aten.convolution_backward: _convolution_backward_flops}
     counter = FlopCounterMode(display=False, custom_mapping=corrected)
+    has_items = has_media(call)
+    taken = media_inputs(model, call) if has_items else None
     model.train()
     for module in model.modules():
         if hasattr(module, "layerdrop") or hasattr(module, "correction_coefs"):
             module.training = False  # it would leave out layers by chance; use a layer's weight outside it
     try:
-        with measuring_errors(), on_meta(), torch.enable_grad():
-            restore_attention(model, call)
+        with measuring_errors(), hybrid() if has_items else on_meta(), torch.enable_grad():
+            if taken is None:
+                restore_attention(model, call)
+                taken = inputs(model, call)
             with counter, _by_origin(counter.mod_tracker):
-                output = model(**inputs(model, call))
+                output = model(**taken)
                 first = next(name for name in output if name != "aux_loss")  # a router's loss does not count
                 output[first].float().sum().backward()
     finally:

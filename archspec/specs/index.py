@@ -53,6 +53,7 @@ class CostRecord(NamedTuple):
     masked: Collection[str] = ()
     static: Collection[str] = ()
     working_set: Collection[str] = ()
+    media_training: Collection[str] = ()  # in their gradients with images, videos and audio
     text: Collection[str] = ()  # other classes, for a text without images, videos and audio
     without: Mapping[str, Collection[str]] = {}  # of the exact classes, modalities that were not measured
 
@@ -65,7 +66,7 @@ class CostRecord(NamedTuple):
             return self.gaps.get(architecture, _UNVALIDATED)
         if missing := [modality for modality in self.without.get(architecture, ()) if modality in items]:
             return f"its costs with {' and '.join(missing)} were not validated"
-        is_gap = training and architecture not in self.training
+        is_gap = training and architecture not in (self.media_training if items else self.training)
         return "its gradients were not validated against torch" if is_gap else None
 
     def activations_gap(self, architecture: str, kind: str) -> str | None:

@@ -81,8 +81,22 @@ AFTER = ("batch", "tokens", *GRID, MAPS)  # what `after:` may set
 MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # of all items, per sequence
 _LENGTHS = (*CALL_AXES, "context", *GRID, MAPS)
 AXES = (*_LENGTHS, *MEDIA_TOKENS, *MODALITIES)  # names of lengths in `runs:`, `ops:` and `cache:`
-RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
-TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
+RUNS = (
+    *AXES,
+    "times",
+    "trained",
+    "backward",
+    "frozen",
+    "pooled",
+    "routed",
+)  # what `runs:` may set inside an attribute
+TRAINING = (
+    "element_bytes",
+    "flash",
+    "checkpointing",
+    "gradient",
+    "pooled",
+)  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)
 AUTO = ("AutoModel", "AutoBackbone")  # how the names of classes begin that a model type chooses
 

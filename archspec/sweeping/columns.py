@@ -11,7 +11,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.excess import excess_of
 from archspec.costs.forward import COUNT_HELP, Forward
 from archspec.costs.lengths import USUAL_TOKENS, forward_of
-from archspec.costs.records import counted_children, own_terms, routed_of, routed_share
+from archspec.costs.totals import counted_children, own_terms, routed_of, routed_share
 from archspec.errors import ArchspecError, Place, Source, SweepError, did_you_mean, option
 from archspec.formats.dtypes import dtype_bytes, element_bytes
 from archspec.language.evaluator import Evaluator

@@ -18,15 +18,8 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.builder import Costed
 from archspec.costs.lengths import positions
 from archspec.costs.media.sizes import Media
-from archspec.costs.records import (
-    Call,
-    Step,
-    axes_of,
-    counted_children,
-    own_terms,
-    routed_of,
-    training_axes,
-)
+from archspec.costs.records import Call, Step, axes_of, training_axes
+from archspec.costs.totals import counted_children, own_terms, routed_of
 from archspec.errors import FormulaError
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import value_of

@@ -12,7 +12,8 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.costs.excess import excess_of
-from archspec.costs.records import PRODUCTS, own_terms, routed_share, walk
+from archspec.costs.records import PRODUCTS
+from archspec.costs.totals import own_terms, routed_share, walk
 from archspec.errors import ArchspecError
 from archspec.specs.library import shipped_library
 

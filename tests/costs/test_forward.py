@@ -11,7 +11,7 @@ import archspec
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call as Lengths
-from archspec.costs.records import by_module, total_cost
+from archspec.costs.totals import by_module, total_cost
 from archspec.errors import ArchspecError, FormulaError
 from archspec.specs.index import CostRecord
 from archspec.specs.library import Library, shipped_library

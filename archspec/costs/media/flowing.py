@@ -7,13 +7,17 @@ from math import prod
 
 from archspec.costs.media.grid import grid_after, positions_of
 from archspec.costs.media.sizes import UNKNOWN, Maps, unknown_size
-from archspec.costs.records import FLOWING, Axes
+from archspec.costs.records import FLOWING, FROZEN, GRADIENT, Axes
 from archspec.errors import ArchspecError
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import value_of
 from archspec.specs.records import GRID, MAPS
 from archspec.tree.builder import Builder
 from archspec.typing_light import Any
+
+FRESH = "fresh"  # an axis: no layer has run on the items yet
+ADDED = ("Parameter", "Buffer", "Embedding")  # to what runs on items, as positions are
+_STATES = (FRESH, GRADIENT)
 
 
 class Flowing(Builder):
@@ -55,7 +59,27 @@ class Flowing(Builder):
     def pass_on(self, axes: Axes) -> None:
         """Run what follows on the size of a module's output."""
         assert self.axes is not None
-        self.axes = {**self.axes, **{name: axes[name] for name in FLOWING}}
+        self.axes = {**self.axes, **{name: axes[name] for name in (*FLOWING, *_STATES)}}
+
+    def pass_layer(self, trains: bool) -> None:
+        """Note that a layer has run, which may have trained weights."""
+        assert self.axes is not None
+        if self.axes[FRESH] or (trains and not self.axes[GRADIENT]):
+            self.axes = {**self.axes, FRESH: False, GRADIENT: self.axes[GRADIENT] or trains}
+
+    def learning(self, axes: Axes) -> Axes:
+        """Return the axes of a layer without gradients that nothing asks for: of items, of frozen weights."""
+        if axes[FROZEN]:
+            return {**axes, "trained": 0}
+        if self.on_items and not axes[GRADIENT]:
+            return {**axes, "backward": axes["backward"] - 1}
+        return axes
+
+    @property
+    def learns(self) -> bool:
+        """True if products of the module that is being built have gradients."""
+        axes = self.axes
+        return axes is not None and not axes[FROZEN] and (not self.on_items or bool(axes[GRADIENT]))
 
     def evaluate_now(self, stated: Expression) -> Any:
         """Evaluate an expression at the axes of what runs next; `where:` keeps the module's own axes."""

@@ -12,10 +12,10 @@ from math import prod
 from operator import le, ne
 
 from archspec.configs.scope import Scope
-from archspec.costs.media.flowing import Flowing
+from archspec.costs.media.flowing import FRESH, Flowing
 from archspec.costs.media.merging import idle, merge
 from archspec.costs.media.sizes import UNKNOWN, Maps, unknown_size, value_text
-from archspec.costs.records import Axes
+from archspec.costs.records import GRADIENT, Axes
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Locals
 from archspec.language.values import value_of
@@ -154,6 +154,7 @@ class OnItems(Flowing):
             tokens = UNKNOWN if UNKNOWN in size else prod(size)
             none = {"past": 0, "encoder_tokens": 0, "new_encoder_tokens": 0}
             more = {"batch": count, "tokens": tokens, "context": tokens, "modality": modality}
+            more |= {FRESH: True, GRADIENT: False}
             found.append(Group({**axes, **none, **grid, **more}))
         return found
 

@@ -13,7 +13,7 @@ from archspec.reference.media.hybrid import hybrid
 from archspec.reference.media.prompts import inputs, prompt, tokens_of_media
 from archspec.reference.media.receiver import Receiver
 from archspec.reference.media.tensors import Inputs
-from archspec.reference.verdicts import Unavailable, one_line
+from archspec.reference.verdicts import Unavailable, measuring_errors, one_line
 
 LARGEST = 200_000_000  # parameters of a model with weights
 NO_CACHE = "the class returns no cache"
@@ -52,6 +52,12 @@ def least_tokens(model: Any, call: Call) -> int:
     Errors: as of :func:`media_output`.
     """
     return int(_in_some_way(model, lambda model: tokens_of_media(Receiver(model, call))))
+
+
+def media_inputs(model: Any, call: Call) -> Inputs:
+    """Return the inputs of a forward pass without a past. Errors: as of :func:`media_output`."""
+    with measuring_errors(), hybrid(), _ready(model):
+        return inputs(Receiver(model, call))
 
 
 def _in_some_way(model: Any, run: Callable[[Any], Any]) -> Any:

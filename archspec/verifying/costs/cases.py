@@ -88,7 +88,7 @@ class Case:
 
     def training_model(self, step: Step) -> Any:
         """Return the reference model in training mode. Errors: :class:`Refused`, :class:`Unavailable`."""
-        key = step.dtype, step.attention, step.checkpointing
+        key = step.dtype, step.attention, step.checkpointing, step.freeze
         if key not in self._models:
             self._models[key] = training_model(self.architecture, self.config, self.spec.model_type, step)
         return self._models[key]
@@ -173,6 +173,12 @@ def training_calls(scope: Scope, encodes: bool) -> Iterator[Call]:
     """Return the forward passes without a past that are short enough for a training step, and more."""
     yield from (call for call in calls(scope, encodes) if not call.past and call.tokens <= _LONGEST_STEP)
     yield from _encoder_calls(_TRAINING_CALLS, encodes)
+
+
+def media_step_calls(case: Case, number: int) -> Iterator[Call]:
+    """Yield forward passes with media and without a past, a few at most configs."""
+    given = media_calls(case.scope, case.architecture, case.model())
+    yield from islice((call for call in given if not call.past), None if number == 1 else _FEW)
 
 
 def with_encoder(call: Call, encoder_tokens: int) -> Call:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
 from typing import Any, NamedTuple
 
-from archspec.costs.activations import StepActivations
-from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step, by_module
+from archspec.costs.records import Call
+from archspec.costs.totals import by_module
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
 from archspec.reference.contents import has_encoder_and_decoder
@@ -17,24 +17,20 @@ from archspec.reference.costs import measure
 from archspec.reference.masks import let_through
 from archspec.reference.media.running import NO_CACHE
 from archspec.reference.memory import measured_peak, reserved_tensors
-from archspec.reference.saved import recomputed_bytes, saved_bytes
 from archspec.reference.training import measured_training
 from archspec.reference.verdicts import Refused, Unavailable
-from archspec.tree.node import Node
 from archspec.verifying.blame import Config
 from archspec.verifying.costs.cases import (
-    ENCODER_TOKENS,
     Case,
     forward_calls,
+    media_step_calls,
     text_calls,
     training_calls,
     with_encoder,
 )
 from archspec.verifying.costs.media import item_sizes, keeps_text, media_calls, other_size
 
-RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
 _EXPERT = re.compile(r"expert_\d+")
-_STEP_LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
 _SHORT_ENCODER = 9  # tokens
 _MASKED_CALLS = (Call(2, 5), Call(1, 16), Call(1, 17), Call(1, 67), Call(1, 3, 15))
 _MASKED_MEDIA = 6  # forward passes with media
@@ -143,29 +139,6 @@ def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator
             yield path, theirs[path], ours[path]
 
 
-def unequal_bytes(
-    tree: Node, expected: dict[str, int], found: dict[str, int]
-) -> Iterator[tuple[str, int, int]]:
-    """Yield modules that save other bytes; those missing in the spec count for the module around them."""
-    theirs: Counter[str] = Counter()
-    for path, nbytes in expected.items():
-        theirs[_nearest_module(tree, path)] += nbytes
-    for path in dict.fromkeys((*theirs, *found)):
-        if theirs[path] != found.get(path, 0):
-            yield path, theirs[path], found.get(path, 0)
-
-
-def _nearest_module(tree: Node, path: str) -> str:
-    found: list[str] = []
-    node: Node | None = tree
-    for part in path.split("."):
-        node = node.children.get(part) if node is not None else None
-        if node is None or node.layer in ("Identity", "Dropout"):
-            break
-        found.append(part)
-    return ".".join(found)
-
-
 def _unequal_counts(quantity: str, expected: Counter[Any], found: Counter[Any]) -> Iterator[Row]:
     if expected != found:
         yield quantity, "", dict(expected - found), dict(found - expected)
@@ -225,6 +198,7 @@ TRAINING = Instrument(
     lambda case, _: training_calls(case.scope, has_encoder_and_decoder(case.model(trains=True))),
     _training_rows,
 )
+MEDIA_TRAINING = Instrument(media_step_calls, _training_rows)
 MASKED = Instrument(_masked_calls, _masked_rows)
 STATIC = Instrument(_short_calls(_STATIC_CALLS), _static_rows)
 
@@ -246,43 +220,3 @@ def working_set_instrument(parts: set[str]) -> Instrument:
             yield "working set", ours.needed_by, theirs, ours.bytes
 
     return Instrument(points, rows)
-
-
-def _activation_instrument(attention: str, checkpointing: bool) -> Instrument:
-    def points(_: Case, number: int) -> Iterator[Step]:
-        """Yield all dtypes and lengths for the first config, one point for each other config."""
-        dtypes = list(ELEMENT_BYTES)
-        chosen = [(dtype, lengths) for dtype in dtypes for lengths in _STEP_LENGTHS]
-        if number:
-            chosen = [(dtypes[number % 2], _STEP_LENGTHS[number % 3])]
-        for dtype, lengths in chosen:
-            yield Step(*lengths, dtype=dtype, attention=attention, checkpointing=checkpointing)
-
-    def rows(case: Case, step: Step) -> Iterator[Row]:
-        model = case.training_model(step)
-        step = step._replace(encoder_tokens=ENCODER_TOKENS) if has_encoder_and_decoder(model) else step
-        ours = StepActivations(case.scope, case.architecture, step)
-        found = ours.by_module
-        quantity = f"activations with {step.kind}"
-        yield from ((quantity, *row) for row in unequal_bytes(ours.tree, saved_bytes(model, step), found))
-        if checkpointing:
-            yield from _recomputed_rows(quantity, ours, model)
-
-    return Instrument(points, rows, strict=True)
-
-
-def _recomputed_rows(quantity: str, ours: StepActivations, model: Any) -> Iterator[Row]:
-    try:
-        found = ours.recomputed_bytes
-    except ArchspecError:
-        return  # archspec refuses this number for the class
-    expected = recomputed_bytes(model, ours.step)
-    if expected != found:
-        yield quantity, RECOMPUTED, expected, found
-
-
-ACTIVATIONS = {
-    Step(2, 64, attention=kernel, checkpointing=again).kind: _activation_instrument(kernel, again)
-    for kernel in KERNELS
-    for again in (False, True)
-}

@@ -10,7 +10,7 @@ from typing import Any
 from archspec.configs.scope import Scope
 from archspec.costs.media.items import takes
 from archspec.costs.media.sizes import sizes_of, value_text
-from archspec.costs.records import Call
+from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
 from archspec.reference.classes import config_of, model_class
 from archspec.reference.media.receiver import Receiver, kinds_of
@@ -183,7 +183,7 @@ def _each_kind(layers: list[Any], least: int) -> list[int]:
 
 def item_sizes(point: Any) -> set[tuple[str, Any]]:
     """Return the modality and the size of each item."""
-    if not isinstance(point, Call):
+    if not isinstance(point, Call | Step):
         return set()
     return {(modality, size) for modality in MODALITIES for size in getattr(point, modality)}
 
@@ -191,7 +191,7 @@ def item_sizes(point: Any) -> set[tuple[str, Any]]:
 def other_size(point: Any, taken: set[tuple[str, Any]]) -> str:
     """Return the only size of a call's items if one of another size was taken; '' for other calls."""
     sizes = item_sizes(point)
-    if len(sizes) != 1 or sizes & taken or point.past:
+    if len(sizes) != 1 or sizes & taken or (isinstance(point, Call) and point.past):
         return ""
     [(modality, size)] = sizes
     return value_text(sizes_of(size)) if modality in {one for one, _ in taken} else ""

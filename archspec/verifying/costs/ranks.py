@@ -22,8 +22,9 @@ from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 from archspec.verifying.blame import Config
+from archspec.verifying.costs.activations import ACTIVATIONS, unequal_bytes
 from archspec.verifying.costs.cases import configs
-from archspec.verifying.costs.instruments import ACTIVATIONS, CostDifference, unequal_bytes, unequal_modules
+from archspec.verifying.costs.instruments import CostDifference, unequal_modules
 from archspec.verifying.costs.record import json_rows
 
 POINTS = (

@@ -57,6 +57,7 @@ class Line(NamedTuple):
     masked: tuple[str, ...] = ()
     static: tuple[str, ...] = ()
     working_set: tuple[str, ...] = ()
+    media_training: tuple[str, ...] = ()
     text: tuple[str, ...] = ()  # classes that agree without images, videos and audio only
     without: Mapping[str, list[str]] = {}  # by class, the modalities that could not be measured
 
@@ -192,7 +193,7 @@ def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
 
     rows = {name: line._asdict() for name, line in sorted(lines.items())}
     for row in rows.values():
-        for name in ("activations", "text", "without"):
+        for name in ("activations", "media_training", "text", "without"):
             if not row[name]:
                 del row[name]
     head = {**versions(), "samples": samples, "seed": seed}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from math import prod
 from operator import itemgetter
@@ -19,9 +19,9 @@ from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 from archspec.verifying.comparison import count
 from archspec.verifying.costs import instruments
+from archspec.verifying.costs.activations import ACTIVATIONS, MEDIA_ACTIVATIONS
 from archspec.verifying.costs.cases import Case, configs, make_runnable, shallow_configs
 from archspec.verifying.costs.instruments import (
-    ACTIVATIONS,
     FORWARD,
     MASKED,
     STATIC,
@@ -34,8 +34,8 @@ from archspec.verifying.costs.instruments import (
 )
 from archspec.verifying.costs.media import shallow, takes_media
 
-FURTHER = ("masked", "static", "working_set")
-_LEAST_POINTS = 6
+FURTHER = ("masked", "static", "working_set", "media_training")
+_LEAST_POINTS, _LEAST_TRAINED = 6, 4
 _TRAINING_DRAWS = 4  # configs for each one that is to run
 _NARROW = 16  # tokens: windows are made this short, with forward passes around them
 _WINDOWS = ("sliding_window", "attention_chunk_size")
@@ -95,12 +95,17 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     few = shallow_configs(spec, forward.configs)
     if has_media:
         few = [make_runnable(shallow(spec.model_type, raw), architecture) for raw in forward.configs[1:]]
+    activations, further = dict[str, Comparison](), tuple[str, ...]()
+    if has_media:
+        activations, further = _learning_with_media(cases, few, [one for one in taken if one not in without])
     if runs_on_items(spec, architecture, forward.configs[0]):
-        further = further_agreeing(spec, architecture, few)
-        return CostOutcome(architecture, spec.model_type, forward, further=further, without=without)
-    activations = {kind: compare(one, cases(few)) for kind, one in ACTIVATIONS.items()}
+        further += further_agreeing(spec, architecture, few)
+        return CostOutcome(
+            architecture, spec.model_type, forward, None, activations, further, without=without
+        )
+    activations |= {kind: compare(one, cases(few)) for kind, one in ACTIVATIONS.items()}
     others = configs(spec, architecture, samples, seed)
-    further = further_agreeing(spec, architecture, few, others)
+    further += further_agreeing(spec, architecture, few, others)
     if working_set_agrees(spec, architecture, few):
         further += ("working_set",)
     more = (raw for raw in configs(spec, architecture, samples, seed + 1) if raw not in few)
@@ -110,6 +115,21 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     return CostOutcome(
         architecture, spec.model_type, forward, training, activations, further, without=without
     )
+
+
+def _learning_with_media(
+    cases: Callable[[Iterable[Config]], Iterator[Case]], few: list[Config], modalities: list[str]
+) -> tuple[dict[str, Comparison], tuple[str, ...]]:
+    """Return comparisons of activations with media, and whether training FLOPs agree with all modalities."""
+    found = {kind: compare(one, cases(few)) for kind, one in MEDIA_ACTIVATIONS.items()}
+    for kind, one in found.items():
+        if one.verdict == "exact" and (
+            one.compared < _LEAST_POINTS or not one.measured.issuperset(modalities)
+        ):
+            found[kind] = Comparison(unavailable=one.unavailable or "too few steps run")
+    trained = compare(instruments.MEDIA_TRAINING, cases(few))
+    agrees = trained.verdict == "exact" and trained.compared >= _LEAST_TRAINED
+    return found, ("media_training",) if agrees and trained.measured.issuperset(modalities) else ()
 
 
 def runs_on_items(spec: Spec, architecture: str, raw: Config) -> bool:

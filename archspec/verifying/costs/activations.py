@@ -1,0 +1,102 @@
+"""The instruments of activations, by kind of training: of text only, and with images, videos and audio."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from archspec.costs.activations import StepActivations
+from archspec.costs.media.items import with_items
+from archspec.costs.records import ELEMENT_BYTES, KERNELS, Step
+from archspec.errors import ArchspecError
+from archspec.reference.contents import has_encoder_and_decoder
+from archspec.reference.media.running import has_media
+from archspec.reference.saved import recomputed_bytes, saved_bytes
+from archspec.tree.node import Node
+from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, media_step_calls
+from archspec.verifying.costs.instruments import Instrument, Row
+
+RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
+_STEP_LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
+_TWICE = 2  # configs that are compared with each dtype
+
+
+def unequal_bytes(
+    tree: Node, expected: dict[str, int], found: dict[str, int]
+) -> Iterator[tuple[str, int, int]]:
+    """Yield modules that save other bytes; those missing in the spec count for the module around them."""
+    theirs: Counter[str] = Counter()
+    for path, nbytes in expected.items():
+        theirs[_nearest_module(tree, path)] += nbytes
+    for path in dict.fromkeys((*theirs, *found)):
+        if theirs[path] != found.get(path, 0):
+            yield path, theirs[path], found.get(path, 0)
+
+
+def _nearest_module(tree: Node, path: str) -> str:
+    found: list[str] = []
+    node: Node | None = tree
+    for part in path.split("."):
+        node = node.children.get(part) if node is not None else None
+        if node is None or node.layer in ("Identity", "Dropout"):
+            break
+        found.append(part)
+    return ".".join(found)
+
+
+def _activation_rows(case: Case, step: Step) -> Iterator[Row]:
+    model = case.training_model(step)
+    encodes = has_encoder_and_decoder(model) and not has_media(step.call)
+    step = step._replace(encoder_tokens=ENCODER_TOKENS) if encodes else step
+    theirs = saved_bytes(model, step)
+    call = with_items(step.call, case.scope, case.architecture)
+    ours = StepActivations(case.scope, case.architecture, step.at(call))
+    quantity = f"activations with {step.kind}"
+    yield from ((quantity, *row) for row in unequal_bytes(ours.tree, theirs, ours.by_module))
+    if step.checkpointing:
+        yield from _recomputed_rows(quantity, ours, model, step)
+
+
+def _activation_instrument(attention: str, checkpointing: bool) -> Instrument:
+    def points(_: Case, number: int) -> Iterator[Step]:
+        """Yield all dtypes and lengths for the first config, one point for each other config."""
+        dtypes = list(ELEMENT_BYTES)
+        chosen = [(dtype, lengths) for dtype in dtypes for lengths in _STEP_LENGTHS]
+        if number:
+            chosen = [(dtypes[number % 2], _STEP_LENGTHS[number % 3])]
+        for dtype, lengths in chosen:
+            yield Step(*lengths, dtype=dtype, attention=attention, checkpointing=checkpointing)
+
+    return Instrument(points, _activation_rows, strict=True)
+
+
+def _media_activation_instrument(attention: str, checkpointing: bool) -> Instrument:
+    def points(case: Case, number: int) -> Iterator[Step]:
+        """Yield steps with media in turns of the dtypes; of the first config also in the other order."""
+        dtypes = list(ELEMENT_BYTES)
+        for turn in (number, number + 1) if number < _TWICE else (number,):
+            for place, call in enumerate(media_step_calls(case, number)):
+                dtype = dtypes[(turn + place) % len(dtypes)]
+                yield Step(1, 1, 0, dtype, attention, checkpointing).at(call)
+
+    return Instrument(points, _activation_rows)
+
+
+def _recomputed_rows(quantity: str, ours: StepActivations, model: Any, step: Step) -> Iterator[Row]:
+    try:
+        found = ours.recomputed_bytes
+    except ArchspecError:
+        return  # archspec refuses this number for the class
+    expected = recomputed_bytes(model, step)
+    if expected != found:
+        yield quantity, RECOMPUTED, expected, found
+
+
+_OPTIONS = [*product(KERNELS, (False, True))]
+ACTIVATIONS = {Step(1, 2, 0, "", *options).kind: _activation_instrument(*options) for options in _OPTIONS}
+MEDIA_ACTIVATIONS = {
+    Step(1, 2, 0, "", *options, audios=(1,)).kind: _media_activation_instrument(*options)
+    for options in _OPTIONS
+}
