@@ -13,7 +13,7 @@ from typing import Any
 
 import archspec
 from archspec.cli.command_line import command_options, help_of
-from archspec.costs.optimizers import optimizers
+from archspec.costs.training.optimizers import optimizers
 from archspec.errors import ArchspecError
 from archspec.formats.scheme import FORMATS
 from archspec.models.report import Fact, Report

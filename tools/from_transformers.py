@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from archspec.costs.activations import LOSSES, PIPELINE, TENSOR, WHOLE
-from archspec.costs.parallel import PLANS
+from archspec.costs.training.activations import LOSSES, PIPELINE, TENSOR, WHOLE
+from archspec.costs.training.parallel import PLANS
 from archspec.language.values import has_kind, parse_kinds
 from archspec.processors.processor import TABLE
 from archspec.reference import Refused, Unavailable, build, config_class, config_of, model_class, versions

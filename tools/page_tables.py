@@ -8,6 +8,7 @@ from typing import Any
 
 from archspec.schemas import schema
 from archspec.tables.axes import axes_of
+from archspec.tables.items import ITEMS
 from archspec.tables.option import Option
 from archspec.tables.options import options_of
 from archspec.tables.quantities import QUANTITIES
@@ -40,7 +41,9 @@ def page_tables() -> str:
     ]
     counts = [(name, one) for name, one in schema("count")["properties"].items() if name not in _SHOWN_ALONE]
     rows = "\n".join(f"  /** {one['description']} */\n  {name}: {_type(one)};" for name, one in counts)
-    training = [one for one in parameters("training") if one.name not in axes_of("training")]
+    training = [
+        one for one in parameters("training") if one.name not in (*axes_of("training"), *ITEMS, "freeze")
+    ]
     lines = [
         _HEAD,
         f"export interface Counts {{\n{rows}\n}}\n",

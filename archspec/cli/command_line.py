@@ -48,7 +48,7 @@ def choices_of(option: Option) -> list[str]:
         return [*FORMULAS]
     if option.choices == "columns":
         return [*QUANTITIES, "bytes", *COST_COLUMNS]
-    from archspec.costs.optimizers import optimizers
+    from archspec.costs.training.optimizers import optimizers
     from archspec.formats.dtypes import DTYPE_BYTES, SHORT_NAMES
     from archspec.formats.scheme import NAMES
     from archspec.solving.laws import laws

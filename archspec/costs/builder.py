@@ -174,7 +174,7 @@ class Costed(Saving):
         on_grid = self.grid_leaf(name, arguments, keywords) if self.on_items else None
         axes = self.axes if on_grid is None else on_grid
         self.read_axis(axes["tokens"], axes)
-        built.costs = weight_costs(name, built.tensors, self.learning(axes), on_grid)
+        built.costs = weight_costs(name, built.tensors, self.gradient_axes(axes), on_grid)
         if name in OUTPUT_SIZES:
             width = built.tensors[0].shape[OUTPUT_SIZES[name]]
             self.outputs[id(built)] = built, self.axes["batch"] * self.axes["tokens"] * width
@@ -227,7 +227,7 @@ class Costed(Saving):
         products = [self._product(op, frame) for op in module.ops]
         products = [found for found in products if found is not None]
         built.costs = [*built.costs, *(cost for cost, _, _ in products)]
-        if is_training(self.axes) and self.learns:
+        if is_training(self.axes) and self.has_gradients:
             built.saves = [*built.saves, *(saved for _, _, saved in products)]
         if built.cache is None or module.cache is None:
             built.cache = None
@@ -240,7 +240,7 @@ class Costed(Saving):
     def _product(self, op: Expression, frame: Frame) -> Any:
         """Evaluate one of `ops:` at the axes of the module's start, with the feature maps at its end."""
         if frame.axes is not None and self.axes is not None and self.on_items:
-            trained = frame.axes["trained"] if self.learns else 0
+            trained = frame.axes["trained"] if self.has_gradients else 0
             frame.now = {**frame.axes, MAPS: self.axes[MAPS], "trained": trained}
         found = self.evaluate(op, frame.local)
         frame.now = None

@@ -11,7 +11,14 @@ from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, build_costs
-from archspec.costs.media.items import check_items, check_placed, placed_tokens, tokens_of_items, with_items
+from archspec.costs.media.items import (
+    check_items,
+    check_placed,
+    modality_of,
+    placed_tokens,
+    tokens_of_items,
+    with_items,
+)
 from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Kept, axes_of, check_length
 from archspec.costs.totals import by_module, total_cost, walk
 from archspec.errors import ArchspecError, option
@@ -59,7 +66,7 @@ class Forward:
     ``call`` has the batch size and lengths, ``architecture`` is the class. ``tree`` has its modules with
     their costs, ``scope`` the config, ``built`` the builder. ``held`` names the other validated numbers:
     `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory). ``files`` has a line
-    on the processing of each image, video and audio file.
+    on the processing of each image, video and audio file. ``freeze`` are names of modules without gradients.
     """
 
     files: tuple[str, ...] = ()
@@ -71,6 +78,7 @@ class Forward:
         *lengths: Any,
         held: Collection[str] = tuple(HELD),
         text_tokens: int | None = None,
+        freeze: tuple[str, ...] = (),
         **named: Any,
     ) -> None:
         self.scope, self.architecture, self.held = scope, architecture, held
@@ -85,11 +93,12 @@ class Forward:
         if given["new_encoder_tokens"] is None:
             call = call._replace(new_encoder_tokens=call.default_new_encoder_tokens)
         self.call = with_items(call, scope, architecture)
-        self.built = build_costs(scope, architecture, axes_of(self.call))
+        self.built = build_costs(scope, architecture, axes_of(self.call, freeze=freeze))
         check_items(self.built, self.call)
         if text_tokens is not None and (more := placed_tokens(self.built, self.call)):
             self.call = self.call._replace(tokens=text_tokens + more)
-            self.built = build_costs(scope, architecture, axes_of(self.call), like=self.built)
+            axes = axes_of(self.call, freeze=freeze)
+            self.built = build_costs(scope, architecture, axes, like=self.built)
         check_placed(self.built, self.call)
         self.tree = self.built.root
         check_encoder(self.built, architecture, given["encoder_tokens"])
@@ -166,7 +175,9 @@ class Forward:
 
     def check_trained(self) -> None:
         """Raise the errors of :attr:`training_flops`."""
-        check_supported(self.scope, self.architecture, training=True)
+        given = [name for name, groups in self.call.media._asdict().items() if groups]
+        only = modality_of(self.scope, self.architecture)
+        check_supported(self.scope, self.architecture, training=True, items=given or ([only] if only else []))
         if self.call.past or self.call.new_encoder_tokens < self.call.encoder_tokens:
             message = "a training step does not have a KV cache"
             raise ArchspecError(

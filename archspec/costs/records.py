@@ -18,6 +18,7 @@ FLOWING = ("batch", "tokens", "context", *GRID, MAPS)  # axes that a module pass
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
 FREEZE, FROZEN = "freeze", "frozen"  # axes: names of modules that are not trained; inside one of them
 GRADIENT = "gradient"  # an axis: the input of the next layer has a gradient, as items have none
+WITH_MEDIA = " with media"  # at the end of a kind of training
 _TOO_LONG = 2**62  # sizes of tensors have 64 bits
 CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer saves
 
@@ -112,7 +113,7 @@ class Step(NamedTuple):
         items = {name: getattr(self, name) for name in MODALITIES}
         return Call(**self.lengths(), new_encoder_tokens=self.encoder_tokens, **items)
 
-    def at(self, call: Call) -> Step:
+    def at_call(self, call: Call) -> Step:
         """Return the same step on the lengths and items of a forward pass."""
         given = call._asdict()
         return self._replace(**{name: given[name] for name in self._fields if name in given})
@@ -129,7 +130,7 @@ class Step(NamedTuple):
     def kind(self) -> str:
         """The key of this kind of training in formulas/costs.json."""
         kind = f"{self.attention} checkpointing" if self.checkpointing else self.attention
-        return f"{kind} with media" if any(self.call.media) else kind
+        return f"{kind}{WITH_MEDIA}" if any(self.call.media) else kind
 
 
 class Cost(NamedTuple):

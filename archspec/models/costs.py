@@ -9,7 +9,7 @@ from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.formats.stated import cache_note, key_problem, quantization_of
 from archspec.specs.records import MODALITIES
-from archspec.tables.items import lengths_in
+from archspec.tables.items import ITEMS, lengths_in
 from archspec.tables.quantities import COSTS
 from archspec.tree.tensors import output_embeddings
 from archspec.typing_light import TYPE_CHECKING, Any
@@ -117,9 +117,9 @@ def call_of(model: Any, quantity: str, lengths: dict[str, Any]) -> Call | Step |
         usual.pop("tokens", None)
     lengths = usual | lengths
     if quantity == "activation_bytes":
-        from archspec.costs.activations import validated_activations
         from archspec.costs.builder import cost_facts
         from archspec.costs.forward import check_encoder
+        from archspec.costs.training.activations import validated_activations
 
         scope, architecture = model.scope, model.architecture
         step = validated_activations(scope, architecture, **lengths).step
@@ -245,25 +245,40 @@ def training(  # noqa: PLR0913, PLR0917 - the options of the verb
     optimizer: str = "adamw",
     attention: str = "flash",
     checkpointing: bool = False,
+    freeze: str | Sequence[str] = (),
     data_parallel: int = 1,
     zero: int = 0,
     tensor_parallel: int = 1,
     pipeline_parallel: int = 1,
     expert_parallel: int = 1,
+    text_tokens: int | None = None,
+    images: Sequence[Any] = (),
+    videos: Sequence[Any] = (),
+    audios: Sequence[Any] = (),
+    processed: bool = False,
 ) -> Training:
     """Return the memory and FLOPs of one training step on a rank, like `archspec memory --train`.
 
-    A rank computes ``batch`` sequences of ``tokens`` tokens.
+    A rank computes ``batch`` sequences of ``tokens`` tokens. ``freeze`` lists modules whose parameters are
+    not trained, such as a vision tower; for ``images`` and the other media see :meth:`forward`.
     """
-    options = {name: value for name, value in locals().items() if name not in ("self", "batch", "tokens")}
+    lengths = lengths_in(locals())
+    others = ("self", "lengths", "batch", "tokens", *ITEMS)
+    options = {name: value for name, value in locals().items() if name not in (*others, "others")}
     from archspec.costs.lengths import usual_tokens
+    from archspec.costs.media.items import modality_of
     from archspec.models.memory import Training
 
     if (found := quantization_of(self.quantized_config)) is not None:
         message = "training a quantized model, e.g. with LoRA, is not supported"
         help_ = f"for full training of the unquantized model, pass {option('set', {found.path: None})}"
         raise key_problem(self.quantized_config, found.path, message, help_)
+    options["freeze"] = freeze.split(",") if isinstance(freeze, str) else freeze
     known = usual_tokens(self.scope) if tokens is None else tokens
+    if lengths.keys() & {*ITEMS} or (tokens is not None and modality_of(self.scope, self.architecture)):
+        call = self.forward(**lengths).call
+        batch, known = call.batch, call.tokens
+        options["items"] = {name: getattr(call, name) for name in MODALITIES}
     step = Training(self.scope, self.architecture, self.tensors(), batch, known, **options)
     step.check_used(batch=None if batch == 1 else batch, tokens=tokens, encoder_tokens=encoder_tokens)
     return step

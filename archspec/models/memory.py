@@ -8,9 +8,9 @@ from operator import attrgetter
 
 from archspec.costs.excess import notes_of
 from archspec.costs.forward import Forward
-from archspec.costs.optimizers import Row
 from archspec.costs.records import KERNELS
-from archspec.costs.training import TrainingStep
+from archspec.costs.training.optimizers import Row
+from archspec.costs.training.step import TrainingStep
 from archspec.costs.weights import Weights
 from archspec.costs.working_set import Room, peak_memory
 from archspec.errors import ArchspecError

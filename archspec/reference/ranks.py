@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from archspec.costs.parallel import Plan, Ranks
 from archspec.costs.records import Call, Step
+from archspec.costs.training.parallel import Plan, Ranks
 from archspec.reference.construction import build_class
 from archspec.reference.costs import instance
 from archspec.reference.meta import local_part

@@ -141,7 +141,7 @@ def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> i
 
 def recomputed_bytes(model: Any, step: Step) -> int:
     """Return the bytes of the largest checkpointed layer without checkpointing. Errors: of `saved_bytes`."""
-    layers = _checkpointed(model)
+    layers = _recomputed_layers(model)
     model.activation_checkpointing_disable()
     try:
         kept = saved_bytes(model, step._replace(checkpointing=False)).items()
@@ -151,14 +151,14 @@ def recomputed_bytes(model: Any, step: Step) -> int:
     return max(inside, default=0)
 
 
-def _checkpointed(model: Any) -> list[str]:
+def _recomputed_layers(model: Any) -> list[str]:
     from transformers.modeling_layers import GradientCheckpointingLayer
 
     return [name for name, one in model.named_modules() if isinstance(one, GradientCheckpointingLayer)]
 
 
 class _Packed:
-    """What autograd keeps of a tensor; it dies with the part of the graph that needs it."""
+    """A tensor as autograd keeps it; it dies with the part of the graph that needs it."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
@@ -181,7 +181,7 @@ class _Keeper:
         self.others = {storage_key(tensor) for tensor in others if tensor is not None}
         self.weighted = {name for name, module in model.named_modules() if module._parameters}
         if checkpointing:
-            self.weighted |= {*_checkpointed(model)}
+            self.weighted |= {*_recomputed_layers(model)}
         self.saved: list[_Saving] = []
         self.returned: dict[int, tuple[str, Any]] = {}
         self.running: list[str] = []

@@ -69,10 +69,11 @@ class CostRecord(NamedTuple):
         is_gap = training and architecture not in (self.media_training if items else self.training)
         return "its gradients were not validated against torch" if is_gap else None
 
-    def activations_gap(self, architecture: str, kind: str) -> str | None:
+    def activations_gap(self, architecture: str, kind: str, items: Collection[str] = ()) -> str | None:
         """Return why a class's activations in a kind of training are not reported; None if they are."""
         is_exact = architecture in self.activations.get(kind, ())
-        return None if is_exact else self.gap(architecture) or _UNVALIDATED
+        missing = self.gap(architecture, items=items)
+        return missing if is_exact else missing or _UNVALIDATED
 
     def validated_figures(self, architecture: str) -> tuple[str, ...]:
         """Return which of `archspec.costs.forward.HELD` are validated for a class."""

@@ -81,22 +81,10 @@ AFTER = ("batch", "tokens", *GRID, MAPS)  # what `after:` may set
 MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # of all items, per sequence
 _LENGTHS = (*CALL_AXES, "context", *GRID, MAPS)
 AXES = (*_LENGTHS, *MEDIA_TOKENS, *MODALITIES)  # names of lengths in `runs:`, `ops:` and `cache:`
-RUNS = (
-    *AXES,
-    "times",
-    "trained",
-    "backward",
-    "frozen",
-    "pooled",
-    "routed",
-)  # what `runs:` may set inside an attribute
-TRAINING = (
-    "element_bytes",
-    "flash",
-    "checkpointing",
-    "gradient",
-    "pooled",
-)  # what `saves:` may ask of a training step
+# what `runs:` may set inside an attribute
+RUNS = (*AXES, "times", "trained", "backward", "frozen", "pooled", "routed")
+# what `saves:` may ask of a training step
+TRAINING = ("element_bytes", "flash", "checkpointing", "gradient", "pooled")
 TYPES = tuple(KINDS)
 AUTO = ("AutoModel", "AutoBackbone")  # how the names of classes begin that a model type chooses
 

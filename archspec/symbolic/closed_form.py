@@ -15,9 +15,9 @@ import sympy
 
 from archspec.arguments import check_arguments, describe_value
 from archspec.configs.scope import Scope
-from archspec.costs.activations import StepActivations, loss_saved
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
+from archspec.costs.training.activations import StepActivations, loss_saved
 from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.expression import condition_text

@@ -14,7 +14,7 @@ MODALITIES = {  # inputs in addition to text, with the axes of one item
     "audios": ("length",),
 }
 EXAMPLES = {"images": "1024x768", "videos": "16@448x448", "audios": "30s"}  # of a file
-_VERBS = tuple(verb for verb in CALLS if verb not in ("training", "sensitivity"))
+_VERBS = tuple(verb for verb in CALLS if verb != "sensitivity")
 # fmt: off
 ITEM_OPTIONS = (
     Option("text_tokens", "int | None",

@@ -117,7 +117,7 @@ TRIED = """
     --params 60k --active-params 60k --non-embedding-params 60k --bytes 100000 --flops 1e12
     --compute 1e15 --law kaplan --sequence 77 --free hidden_size --tolerance 0 30 --within 0.4 0.01 --top 1
     --multiple hidden_size=96 intermediate_size=56 --ratio hidden_size/num_hidden_layers=60..61
-    --image 32x32 --video 4@32x32 --audio 3000f --text 5
+    --image 32x32 --video 4@32x32 --audio 3000f --text 5 --freeze tower
     --schema --json --processed --last --train --checkpointing --standalone --piecewise --wide
 """
 VALUES = {  # some value of each option has an effect wherever the option has any

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.costs.activations import StepActivations, validated_activations
 from archspec.costs.records import Step
+from archspec.costs.training.activations import StepActivations, validated_activations
 from archspec.errors import ArchspecError
 from archspec.models.formula import Formula
 from archspec.specs.index import CostRecord

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.costs.activations import StepActivations
-from archspec.costs.parallel import Ranks, Shares, stages
+from archspec.costs.training.activations import StepActivations
+from archspec.costs.training.parallel import Ranks, Shares, stages
 from archspec.errors import ArchspecError
 
 TINY = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "vocab_size": 101}

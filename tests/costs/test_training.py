@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.costs.optimizers import optimizer_named
-from archspec.costs.training import TrainingStep
+from archspec.costs.training.optimizers import optimizer_named
+from archspec.costs.training.step import TrainingStep
 from archspec.errors import ArchspecError
+from archspec.specs.index import CostRecord
 
 TINY = {"model_type": "opt", "architectures": ["OPTForCausalLM"], "hidden_size": 64, "ffn_dim": 96}
 TINY |= {"num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 300, "word_embed_proj_dim": 64}
@@ -198,3 +199,33 @@ def test_optimizers_of_the_file() -> None:
     assert step(optimizer="adamw_8bit").optimizer_bytes == 435_808
     assert optimizer_named("adafactor").source == "transformers.optimization.Adafactor"
     assert not optimizer_named("adafactor").by_element and optimizer_named("adamw").by_element
+
+
+def test_items_and_frozen_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CostRecord, "activations_gap", lambda *_: None)
+    monkeypatch.setattr(CostRecord, "gap", lambda *_, **__: None)
+    model = archspec.load("LlavaForConditionalGeneration")
+    text, whole = model.training(tokens=1024), model.training(tokens=1024, images=["336x336"])
+    frozen = model.training(tokens=1024, images=["336x336"], freeze="vision_tower")
+    assert text.activation_bytes < frozen.activation_bytes < whole.activation_bytes
+    assert text.flops < frozen.flops < whole.flops
+    tower = sum(one.numel for one in model.tensors() if one.name.startswith("model.vision_tower."))
+    assert whole.gradients_bytes - frozen.gradients_bytes == 2 * tower
+    assert model.training(text_tokens=24, images=["336x336"]).tokens == 24 + 576
+    for freeze, message in (("tower", "there is no module tower"), ("language_model", "is not supported")):
+        with pytest.raises(ArchspecError, match=message):
+            model.training(tokens=1024, images=["336x336"], freeze=freeze)
+    step = model.training(tokens=1024, images=["336x336"], freeze=["vision_tower"], checkpointing=True)
+    with pytest.raises(ArchspecError, match="frozen modules and checkpointing"):
+        _ = step.flops
+
+
+def test_a_vision_class_has_a_step_of_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CostRecord, "activations_gap", lambda *_: None)
+    monkeypatch.setattr(CostRecord, "gap", lambda *_, **__: None)
+    model = archspec.load("ViTForImageClassification")
+    two = model.training(2)
+    assert two.flops == 2 * model.training().flops == model.training(images=["2@224x224"]).flops
+    assert two.tokens is None and two.activation_bytes > model.training().activation_bytes
+    with pytest.raises(ArchspecError, match="takes images only"):
+        model.training(tokens=9)

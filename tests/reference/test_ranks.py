@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from archspec.costs.parallel import Ranks
+from archspec.costs.training.parallel import Ranks
 from archspec.reference import Refused
 from archspec.reference.ranks import own_plans, rank_shapes
 

@@ -11,8 +11,8 @@ import archspec
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope, SubConfig
-from archspec.costs.activations import validated_activations
 from archspec.costs.records import Call, Step
+from archspec.costs.training.activations import validated_activations
 from archspec.errors import ArchspecError
 from archspec.models.branches import value_at
 from archspec.render.conditions import identifier, prepare

@@ -167,13 +167,7 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
         return with_tables(found.cache(**held, **stored, budget=budget))
 
     def training() -> Any:
-        if any(own.get(name) for name in ITEMS):
-            message = "a training step with images, videos or audio is not supported"
-            help_ = "leave them out for the memory of weights, gradients and optimizer states"
-            raise archspec.ArchspecError(message, help=help_)
-        step = {name: value for name, value in kept.items() if name != "processed" and name not in ITEMS}
-        if own.get("text_tokens") is not None:
-            step["tokens"] = own["text_tokens"]
+        step = {name: value for name, value in own.items() if name != "past"}
         return plain(found.training(**step, **asked["training"]))
 
     last = call["last"] and "last" in taken

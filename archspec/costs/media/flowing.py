@@ -67,7 +67,7 @@ class Flowing(Builder):
         if self.axes[FRESH] or (trains and not self.axes[GRADIENT]):
             self.axes = {**self.axes, FRESH: False, GRADIENT: self.axes[GRADIENT] or trains}
 
-    def learning(self, axes: Axes) -> Axes:
+    def gradient_axes(self, axes: Axes) -> Axes:
         """Return the axes of a layer without gradients that nothing asks for: of items, of frozen weights."""
         if axes[FROZEN]:
             return {**axes, "trained": 0}
@@ -76,7 +76,7 @@ class Flowing(Builder):
         return axes
 
     @property
-    def learns(self) -> bool:
+    def has_gradients(self) -> bool:
         """True if products of the module that is being built have gradients."""
         axes = self.axes
         return axes is not None and not axes[FROZEN] and (not self.on_items or bool(axes[GRADIENT]))

@@ -44,7 +44,10 @@ def _run(function: Any, args: Any, kwargs: Any) -> Any:
     from torch.utils._pytree import tree_leaves, tree_map_only
 
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-    if not any(tensor.is_meta for tensor in tensors):
+    on_meta = [tensor.is_meta for tensor in tensors]
+    if tensors and all(on_meta) and kwargs.get("device") is None:
+        return function(*args, **kwargs)
+    if not any(on_meta):
         if _is_meta(kwargs.get("device")) and (tensors or _makes_integers(function, args, kwargs)):
             kwargs = {**kwargs, "device": torch.device("cpu")}
         return function(*args, **kwargs)

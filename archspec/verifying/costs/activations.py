@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from archspec.costs.activations import StepActivations
 from archspec.costs.media.items import with_items
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Step
+from archspec.costs.training.activations import StepActivations
 from archspec.errors import ArchspecError
 from archspec.reference.contents import has_encoder_and_decoder
 from archspec.reference.media.running import has_media
@@ -52,7 +52,7 @@ def _activation_rows(case: Case, step: Step) -> Iterator[Row]:
     step = step._replace(encoder_tokens=ENCODER_TOKENS) if encodes else step
     theirs = saved_bytes(model, step)
     call = with_items(step.call, case.scope, case.architecture)
-    ours = StepActivations(case.scope, case.architecture, step.at(call))
+    ours = StepActivations(case.scope, case.architecture, step.at_call(call))
     quantity = f"activations with {step.kind}"
     yield from ((quantity, *row) for row in unequal_bytes(ours.tree, theirs, ours.by_module))
     if step.checkpointing:
@@ -79,7 +79,7 @@ def _media_activation_instrument(attention: str, checkpointing: bool) -> Instrum
         for turn in (number, number + 1) if number < _TWICE else (number,):
             for place, call in enumerate(media_step_calls(case, number)):
                 dtype = dtypes[(turn + place) % len(dtypes)]
-                yield Step(1, 1, 0, dtype, attention, checkpointing).at(call)
+                yield Step(1, 1, 0, dtype, attention, checkpointing).at_call(call)
 
     return Instrument(points, _activation_rows)
 

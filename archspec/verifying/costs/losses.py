@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator
 from random import Random
 
-from archspec.costs.activations import PIPELINE, TENSOR, WHOLE, loss_saved
 from archspec.costs.builder import CostBuilder
-from archspec.costs.parallel import Ranks
 from archspec.costs.records import KERNELS, Step, training_axes
+from archspec.costs.training.activations import PIPELINE, TENSOR, WHOLE, loss_saved
+from archspec.costs.training.parallel import Ranks
 from archspec.errors import ArchspecError
 from archspec.reference import Refused, Unavailable, versions
 from archspec.reference.contents import has_encoder_and_decoder

@@ -11,10 +11,10 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.costs.activations import StepActivations
 from archspec.costs.forward import Forward
-from archspec.costs.parallel import KINDS, Plan, Ranks, Shares, parts
 from archspec.costs.records import Call, Step
+from archspec.costs.training.activations import StepActivations
+from archspec.costs.training.parallel import KINDS, Plan, Ranks, Shares, parts
 from archspec.errors import ArchspecError
 from archspec.reference import Refused, Unavailable, versions
 from archspec.reference.ranks import own_plans, rank_flops, rank_saved, rank_shapes

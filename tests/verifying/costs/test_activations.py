@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from altering import altered
 
-from archspec.costs.activations import StepActivations
 from archspec.costs.records import Step
+from archspec.costs.training.activations import StepActivations
 from archspec.reference.saved import saved_bytes
 from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import archspec
-from archspec.costs.activations import loss_of
 from archspec.costs.records import Step
+from archspec.costs.training.activations import loss_of
 from archspec.reference.costs import inputs
 from archspec.reference.saved import labels, saved_bytes, saved_storages, training_model
 from archspec.specs.library import shipped_library

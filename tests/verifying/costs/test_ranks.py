@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from archspec.costs import parallel
-from archspec.costs.parallel import Ranks, parts
+from archspec.costs.training import parallel
+from archspec.costs.training.parallel import Ranks, parts
 from archspec.reference import versions
 from archspec.reference.ranks import own_plans
 from archspec.specs.files import folder

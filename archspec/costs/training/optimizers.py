@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from math import prod
 
-from archspec.costs.parallel import Part, Ranks
+from archspec.costs.training.parallel import Part, Ranks
 from archspec.errors import ArchspecError, did_you_mean, option
 from archspec.formats.dtypes import dtype_bytes
 from archspec.specs.files import read_json

@@ -12,9 +12,10 @@ from archspec.configs.scope import Scope
 from archspec.costs.builder import Costed, build_costs
 from archspec.costs.forward import COUNT_HELP, validation_gap
 from archspec.costs.lengths import check_lengths, check_runs
-from archspec.costs.parallel import Shares
-from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
+from archspec.costs.media.items import modality_of, with_items
+from archspec.costs.records import ELEMENT_BYTES, KERNELS, WITH_MEDIA, Saved, Step, training_axes
 from archspec.costs.totals import checkpointed_layers, own_terms, walk
+from archspec.costs.training.parallel import Shares
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Expression
 from archspec.specs.files import read_json
@@ -88,15 +89,19 @@ def validated_activations(
     scope: Scope,
     architecture: str,
     batch: int,
-    tokens: int,
+    tokens: int = 1,
     encoder_tokens: int | None = None,
     dtype: str = "bfloat16",
     attention: str = "flash",
     checkpointing: bool = False,
+    *,
+    freeze: tuple[str, ...] = (),
+    **items: Any,
 ) -> StepActivations:
     """Return the activations of a training step that transformers can run, with the loss if it was validated.
 
-    ``attention`` is transformers' `eager` code, or a `flash` kernel.
+    ``attention`` is transformers' `eager` code, or a `flash` kernel. ``items`` are the sizes of tensors of
+    images, videos and audios, ``freeze`` names of modules that are not trained.
 
     Errors: :class:`ArchspecError` for a class whose activations were not validated, and for a step that is
     too long.
@@ -105,14 +110,24 @@ def validated_activations(
         if value not in known:
             help_ = f"choose {' or '.join(known)}"
             raise ArchspecError(f"activations are not supported with {value}", help=help_)
-    lengths = (("batch", batch, 1), ("tokens", tokens, 2), ("encoder_tokens", encoder_tokens or 2, 2))
+    only = modality_of(scope, architecture)
+    lengths = (
+        ("batch", batch, 1),
+        ("tokens", 2 if only else tokens, 2),
+        ("encoder_tokens", encoder_tokens or 2, 2),
+    )
     for name, length, least in lengths:
         if type(length) is not int or length < least:
             message = f"{option(name)} must be an integer of at least {least}, not {length!r}"
             raise ArchspecError(message, help=f"pass {option(name, least)} or more")
     spec, loss = scope.spec, loss_of(scope.spec.model_type, architecture) or ""
-    step = Step(batch, tokens, encoder_tokens or 0, dtype, attention, checkpointing, loss)
-    gap = validation_gap(scope, spec.library.costs(spec.model_type).activations_gap(architecture, step.kind))
+    step = Step(batch, tokens, encoder_tokens or 0, dtype, attention, checkpointing, loss, freeze=freeze)
+    step = step.at_call(with_items(step.call._replace(**items), scope, architecture))
+    kind = step.kind if any(step.call.media) or only is None else f"{step.kind}{WITH_MEDIA}"
+    given = [only] if only else [name for name in items if items[name]]
+    gap = validation_gap(
+        scope, spec.library.costs(spec.model_type).activations_gap(architecture, kind, given)
+    )
     if gap is not None:
         what = f"activations are not supported for {architecture} ({spec.model_type})"
         kind = f"{attention} attention{' and checkpointing' if checkpointing else ''}"

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cached_property
 
 from archspec.arguments import check_arguments
 from archspec.configs.scope import Scope
-from archspec.costs.activations import PIPELINE, TENSOR, StepActivations, loss_gap, validated_activations
 from archspec.costs.builder import cost_facts
 from archspec.costs.forward import Forward, check_encoder, check_supported
 from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.media.items import modality_of
-from archspec.costs.optimizers import KEPT, STAGES, Row, States, check_zero, optimizer_named
-from archspec.costs.parallel import KINDS, Ranks, Shares, check_ranks, stages
-from archspec.costs.records import KERNELS, Step
+from archspec.costs.records import Step
 from archspec.costs.totals import by_module, checkpointed_layers
+from archspec.costs.training.activations import (
+    PIPELINE,
+    TENSOR,
+    StepActivations,
+    loss_gap,
+    validated_activations,
+)
+from archspec.costs.training.freezing import without_gradients
+from archspec.costs.training.optimizers import KEPT, STAGES, Row, States, check_zero, optimizer_named
+from archspec.costs.training.options import check_counts, check_options, states_are_whole
+from archspec.costs.training.parallel import KINDS, Ranks, Shares, check_ranks, stages
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.scheme import kept_in_float32
@@ -23,7 +32,6 @@ from archspec.tree.builder import tree_of
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any
 
-DTYPES = ("float32", "bfloat16", "float16")  # of trained weights
 _EXCLUDED = (  # from the memory of a training step, always
     "inputs and buffers",
     "temporary tensors of the backward pass and the optimizer step",
@@ -37,9 +45,8 @@ class TrainingStep:
     A rank computes ``batch`` sequences of ``tokens`` (and of ``encoder_tokens`` in an encoder) of an
     ``architecture`` for the config of ``scope``, with an ``optimizer`` and the code of ``attention``. With
     ``checkpointing`` the backward pass recomputes layers. Weights are all parameters, in ``dtype``. Those
-    with requires_grad have a gradient and the optimizer's states.
-    Gradients have the dtype of the weights, as in torch; `adamw_megatron` accumulates them in float32. A
-    float32 copy of 16-bit weights counts with the optimizer.
+    with requires_grad have a gradient, in their dtype as in torch (in float32 with `adamw_megatron`), and the
+    optimizer's states, with which a float32 copy of 16-bit weights counts.
 
     ZeRO's stages shard the optimizer (1), gradients (2) and weights (3) over ``data_parallel`` ranks: of n
     elements a rank has n / ranks, rounded up. Stage 3 gathers whole weights; the largest layer, or module
@@ -51,6 +58,9 @@ class TrainingStep:
     micro-batch; a stage has one in flight for each stage from it to the last. Expert-parallel ranks are
     within the data × tensor ranks, so ZeRO shards each expert over fewer ranks. ``ranks`` are the numbers of
     ranks of each kind, ``zero`` is ZeRO's stage.
+
+    ``items`` are images, videos and audios, as in :class:`archspec.costs.records.Call`. Modules named in
+    ``freeze``, which must run on items, have no gradients.
 
     Errors: :class:`ArchspecError` if transformers does not shard the class like this.
     """
@@ -74,48 +84,48 @@ class TrainingStep:
         tensor_parallel: int = 1,
         pipeline_parallel: int = 1,
         expert_parallel: int = 1,
+        items: Mapping[str, Any] | None = None,
+        freeze: Collection[str] = (),
     ) -> None:
         self.scope, self.architecture = scope, architecture
-        self.batch, self.tokens, self.encoder_tokens = batch, tokens, encoder_tokens
+        self.batch, self.encoder_tokens = batch, encoder_tokens
+        self.tokens = tokens if modality_of(scope, architecture) is None else None
         self._lengths: dict[str, Any] = {"batch": batch, "tokens": tokens, "encoder_tokens": encoder_tokens}
+        self.items, self.freeze = {**(items or {})}, (*freeze,)
         self.dtype, self.optimizer = dtype_name(dtype), optimizer_named(optimizer)
         self.attention, self.checkpointing = attention, checkpointing
         self.data_parallel, self.zero = data_parallel, zero
-        if self.dtype not in DTYPES:
-            message = f"training with weights in {dtype} is not supported"
-            raise ArchspecError(message, help=f"choose from: {', '.join(DTYPES)}")
-        if attention not in KERNELS:
-            help_ = f"choose {' or '.join(KERNELS)} (for sdpa, use flash)"
-            raise ArchspecError(f"unknown attention kernel {attention!r}", help=help_)
+        check_options(self.dtype, attention)
         self.ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, data_parallel)
         counts = {f"{kind}_parallel": getattr(self.ranks, kind) for kind in (*KINDS, "data")}
-        for name, value in {**self._lengths, "encoder_tokens": encoder_tokens or 1, **counts}.items():
-            if type(value) is not int or value < 1:
-                message = f"{option(name)} must be an integer of at least 1, not {value!r}"
-                raise ArchspecError(message, help=f"pass {option(name, 1)} or more")
+        check_counts({**self._lengths, "encoder_tokens": encoder_tokens or 1, **counts})
         check_zero(zero, data_parallel, expert_parallel)
         if (zero or self.ranks.cut) and not self.optimizer.by_element:
-            message = f"the states of {optimizer} cannot be sharded"
-            help_ = f"choose another {option('optimizer')}, or leave out {option('zero')}"
-            raise ArchspecError(message, help=help_ if zero else f"choose another {option('optimizer')}")
+            raise states_are_whole(optimizer, zero)
         self._check_lengths()
-        self._tensors = tensors
-        self._stages = stages(scope, architecture, tensors, self.ranks)
+        self._tensors = without_gradients(tensors, self.freeze)
+        self._stages = stages(scope, architecture, self._tensors, self.ranks)
 
     def _check_lengths(self) -> None:
         _ = self._activations_or_error  # the tree of a training step serves the checks, too
         check_runs(self.scope, self.architecture)
-        call = Step(self.batch, self.tokens, encoder_tokens=self.encoder_tokens or 0).call
+        call = Step(self.batch, self.tokens or 1, encoder_tokens=self.encoder_tokens or 0).call
         check_lengths(self.scope, self.architecture, call)
-        if self.has_lengths:
+        if given := [name for name, items in self.items.items() if items]:
+            check_supported(self.scope, self.architecture, items=given)
+        if self.tokens is not None and self.has_lengths:
             built = cost_facts(self.scope, self.architecture, call)
             check_encoder(built, self.architecture, self.encoder_tokens)
 
     @cached_property
     def has_lengths(self) -> bool:
-        """True if numbers depend on the lengths: the costs of the class are known, and it takes text."""
-        known = self.scope.spec.library.costs(self.scope.spec.model_type).gap(self.architecture) is None
-        return known and modality_of(self.scope, self.architecture) is None
+        """True if numbers depend on the lengths: the costs of the class are known."""
+        record = self.scope.spec.library.costs(self.scope.spec.model_type)
+        only = modality_of(self.scope, self.architecture)
+        if only is None:
+            return record.gap(self.architecture) is None
+        trains = record.gap(self.architecture, training=True, items=[only]) is None
+        return trains or not isinstance(self._activations_or_error, ArchspecError)
 
     @cached_property
     def stage(self) -> int:
@@ -143,6 +153,9 @@ class TrainingStep:
         188763812659200
         """
         check_supported(self.scope, self.architecture)
+        if self.freeze and self.checkpointing:
+            message = "training FLOPs with frozen modules and checkpointing are not supported"
+            raise ArchspecError(message, help=f"leave out {option('checkpointing')}")
         call = self.forward
         if self.ranks.hold_whole_model:
             return call.training_flops
@@ -154,7 +167,7 @@ class TrainingStep:
     @cached_property
     def forward(self) -> Forward:
         """The costs of the step's forward pass."""
-        return Forward(self.scope, self.architecture, **self._lengths)
+        return Forward(self.scope, self.architecture, **self._lengths, **self.items, freeze=self.freeze)
 
     @cached_property
     def recomputed_flops(self) -> int:
@@ -193,7 +206,8 @@ class TrainingStep:
     def _activations_or_error(self) -> StepActivations | ArchspecError:
         options = {"attention": self.attention, "checkpointing": self.checkpointing, "dtype": self.dtype}
         try:
-            return validated_activations(self.scope, self.architecture, **{**self._lengths, **options})
+            given = {**self._lengths, **self.items, **options, "freeze": self.freeze}
+            return validated_activations(self.scope, self.architecture, **given)
         except ArchspecError as error:
             return error
 
