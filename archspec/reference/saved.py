@@ -190,7 +190,7 @@ class _Keeper:
         key, module = storage_key(tensor), self.running[-1] if self.running else ""
         packed = _Packed(tensor.detach())  # a tensor that its own graph keeps would never be freed
         if key not in self.others:
-            if self.checkpointing and not tensor.requires_grad and all(key != one.key for one in self.saved):
+            if self.checkpointing and not tensor.requires_grad:
                 module = _LAYER.split(module)[0]
             nbytes = local_part(tensor).untyped_storage().nbytes()
             self.saved.append(_Saving(ref(packed), key, Storage(module, nbytes, packed.tensor)))
