@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from archspec.costs.records import KERNELS
+from archspec.costs.training.parallel import Ranks
 from archspec.errors import ArchspecError, option
 from archspec.typing_light import Any
 
@@ -34,3 +35,10 @@ def states_are_whole(optimizer: str, zero: int) -> ArchspecError:
     help_ = f"choose another {option('optimizer')}"
     help_ += f", or leave out {option('zero')}" if zero else ""
     return ArchspecError(f"the states of {optimizer} cannot be sharded", help=help_)
+
+
+def check_whole_model(items: Collection[str], ranks: Ranks) -> None:
+    """Raise :class:`ArchspecError` for a step with images, videos or audio on parts of a model."""
+    if not ranks.hold_whole_model:
+        message = f"{' and '.join(items)} with model parallelism are not supported"
+        raise ArchspecError(message, help=f"leave out {option('tensor_parallel')} and the other degrees")

@@ -23,7 +23,7 @@ from archspec.costs.training.activations import (
 )
 from archspec.costs.training.freezing import without_gradients
 from archspec.costs.training.optimizers import KEPT, STAGES, Row, States, check_zero, optimizer_named
-from archspec.costs.training.options import check_counts, check_options, states_are_whole
+from archspec.costs.training.options import check_counts, check_options, check_whole_model, states_are_whole
 from archspec.costs.training.parallel import KINDS, Ranks, Shares, check_ranks, stages
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import dtype_name
@@ -56,8 +56,7 @@ class TrainingStep:
     ``tensor_parallel`` and ``expert_parallel`` shard parameters by transformers' plans;
     ``pipeline_parallel`` puts layers on stages. The figures are those of :attr:`stage`. There ``batch`` is a
     micro-batch; a stage has one in flight for each stage from it to the last. Expert-parallel ranks are
-    within the data × tensor ranks, so ZeRO shards each expert over fewer ranks. ``ranks`` are the numbers of
-    ranks of each kind, ``zero`` is ZeRO's stage.
+    within the data × tensor ranks, so ZeRO shards each expert over fewer ranks. ``zero`` is ZeRO's stage.
 
     ``items`` are images, videos and audios, as in :class:`archspec.costs.records.Call`. Modules named in
     ``freeze``, which must run on items, have no gradients.
@@ -112,6 +111,7 @@ class TrainingStep:
         call = Step(self.batch, self.tokens or 1, encoder_tokens=self.encoder_tokens or 0).call
         check_lengths(self.scope, self.architecture, call)
         if given := [name for name, items in self.items.items() if items]:
+            check_whole_model(given, self.ranks)
             check_supported(self.scope, self.architecture, items=given)
         if self.tokens is not None and self.has_lengths:
             built = cost_facts(self.scope, self.architecture, call)
@@ -259,7 +259,7 @@ class TrainingStep:
         whole, ranks = self.activations, self.ranks
         if ranks.hold_whole_model:
             return [(whole.bytes, whole.recomputed_bytes)]
-        for kind in dict.fromkeys((self.attention, whole.step.kind)):  # a layer is recomputed in full
+        for kind in dict.fromkeys((self.attention, whole.step.kind)):  # layers are recomputed
             check_ranks(self.scope.spec.model_type, self.architecture, ranks, kind)
         found = []
         for stage in range(ranks.pipeline):
