@@ -48,6 +48,8 @@ def _run(function: Any, args: Any, kwargs: Any) -> Any:
     if tensors and all(on_meta) and kwargs.get("device") is None:
         return function(*args, **kwargs)
     if not any(on_meta):
+        if function is torch.ops.aten._to_copy.default and _stays(args[0], kwargs):
+            return torch.ops.aten.alias(args[0])
         if _is_meta(kwargs.get("device")) and (tensors or _makes_integers(function, args, kwargs)):
             kwargs = {**kwargs, "device": torch.device("cpu")}
         return function(*args, **kwargs)
@@ -65,6 +67,11 @@ def _run(function: Any, args: Any, kwargs: Any) -> Any:
     if kwargs.get("device") is not None:
         kwargs["device"] = torch.device("meta")
     return function(*args, **kwargs)
+
+
+def _stays(tensor: Any, asked: Any) -> bool:
+    """Return True for a copy to the model's device, on which a real input already is."""
+    return _is_meta(asked.get("device")) and asked.get("dtype") in (None, tensor.dtype)
 
 
 def _makes_integers(function: Any, args: Any, kwargs: Any) -> bool:
