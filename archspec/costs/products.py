@@ -12,6 +12,7 @@ from archspec.costs.records import (
     GRADIENT,
     OUTPUT_SIZES,
     PRODUCTS,
+    UNUSED,
     Axes,
     Cost,
     Kept,
@@ -71,7 +72,8 @@ def layer_saves(layer: str, tensors: list[Leaf], axes: Axes, channels: Any = Non
     a norm its input and the statistics of each token. An embedding saves its indices, which are inputs.
     RMSNorm is transformers' own, which computes in float32.
     """
-    if layer in _SAVE_NOTHING or (axes[FROZEN] and not (axes[GRADIENT] and layer in _NORMS)):
+    reads_input = layer in _NORMS or channels is not None  # also for the gradient of its input alone
+    if layer in _SAVE_NOTHING or axes[UNUSED] or (axes[FROZEN] and not (axes[GRADIENT] and reads_input)):
         return []
     positions, element = axes["times"] * axes["batch"] * axes["tokens"], axes["element_bytes"]
     if layer in OUTPUT_SIZES:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from archspec.costs.media.flowing import FRESH
 from archspec.costs.media.later import Deferring
 from archspec.costs.products import axes_here, layer_saves
-from archspec.costs.records import CHECKPOINT, FREEZE, FROZEN, Axes, Saved, is_checkpointing, is_training
+from archspec.costs.records import (
+    FREEZE,
+    FROZEN,
+    GRADIENT,
+    UNUSED,
+    Axes,
+    Saved,
+    is_checkpointing,
+    is_training,
+)
 from archspec.errors import ArchspecError
 from archspec.language.expression import Expression
 from archspec.specs.records import Body, Module
@@ -60,7 +69,7 @@ class Saving(Deferring):
             return child
         if not child.leaf:
             self.fail(f"{name} is not a layer: write what it saves in its own module", stated.tree)
-        if self.axes is None or (self.axes[FROZEN] and not child.saves):
+        if self.axes is None or ((self.axes[FROZEN] or self.axes[UNUSED]) and not child.saves):
             return child  # without trained weights it saves nothing
         child = child.copy()
         child.saves = [self._evaluate_at(name, stated, before)]
@@ -71,12 +80,17 @@ class Saving(Deferring):
         assert self.axes is not None
         attributes = module.body if isinstance(module.body, dict) else {}
         own = [one for one in self.frames[-1].saves.items() if one[0] not in attributes]
-        if self.axes[FROZEN]:
-            own = [one for one in own if one[0] == CHECKPOINT and is_checkpointing(self.axes)]
+        if self.axes[UNUSED] or (self.axes[FROZEN] and not self._asks_for_gradients()):
+            return
         built.saves = [
             *built.saves,
             *(self._evaluate_at(name, stated, self.axes) for name, stated in own),
         ]
+
+    def _asks_for_gradients(self) -> bool:
+        """Return True in a frozen module whose inner layers have gradients of their inputs all the same."""
+        assert self.axes is not None
+        return is_checkpointing(self.axes) and bool(self.axes[GRADIENT])
 
     def _evaluate_at(self, name: str, stated: Expression, axes: Axes | None) -> Saved:
         frame = self.frames[-1]

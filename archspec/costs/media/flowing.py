@@ -7,7 +7,7 @@ from math import prod
 
 from archspec.costs.media.grid import grid_after, positions_of
 from archspec.costs.media.sizes import UNKNOWN, Maps, unknown_size
-from archspec.costs.records import FLOWING, FROZEN, GRADIENT, Axes
+from archspec.costs.records import FLOWING, FROZEN, GRADIENT, UNUSED, Axes
 from archspec.errors import ArchspecError
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import value_of
@@ -69,7 +69,7 @@ class Flowing(Builder):
 
     def gradient_axes(self, axes: Axes) -> Axes:
         """Return the axes of a layer without gradients that nothing asks for: of items, of frozen weights."""
-        if axes[FROZEN]:
+        if axes[FROZEN] or axes[UNUSED]:
             return {**axes, "trained": 0}
         if self.on_items and not axes[GRADIENT]:
             return {**axes, "backward": axes["backward"] - 1}
@@ -79,7 +79,9 @@ class Flowing(Builder):
     def has_gradients(self) -> bool:
         """True if products of the module that is being built have gradients."""
         axes = self.axes
-        return axes is not None and not axes[FROZEN] and (not self.on_items or bool(axes[GRADIENT]))
+        if axes is None or axes[FROZEN] or axes[UNUSED]:
+            return False
+        return not self.on_items or bool(axes[GRADIENT])
 
     def evaluate_now(self, stated: Expression) -> Any:
         """Evaluate an expression at the axes of what runs next; `where:` keeps the module's own axes."""
