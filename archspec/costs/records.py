@@ -131,7 +131,7 @@ class Step(NamedTuple):
     def kind(self) -> str:
         """The key of this kind of training in formulas/costs.json."""
         kind = f"{self.attention} checkpointing" if self.checkpointing else self.attention
-        return f"{kind}{WITH_MEDIA}" if any(self.call.media) else kind
+        return f"{kind}{WITH_MEDIA}{' frozen' if self.freeze else ''}" if any(self.call.media) else kind
 
 
 class Cost(NamedTuple):

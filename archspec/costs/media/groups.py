@@ -60,6 +60,7 @@ class OnItems(Flowing):
         self.only: set[str] = set()  # modalities of which the class takes no other size
         self.placed: dict[str, list[Placed]] = {}
         self.open_groups: list[Group] = []  # that run now
+        self.towers: set[str] = set()  # the first attributes that run on items
 
     def _build_once(self, module: Module, frame: Frame, node: ast.AST) -> Node:
         if module.sizes is not None and self.on_items:
@@ -81,6 +82,7 @@ class OnItems(Flowing):
         if not modalities:
             return self.child_here(name, inner)
         given = [one for one in modalities if self.section(frame, one)] or modalities[:1]
+        self.towers |= {name for one in given if name == inputs[one][0]}
         return merge([self.run_section(frame, one, lambda: self.child_here(name, inner)) for one in given])
 
     def child_here(self, name: str, inner: Body) -> Node | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from archspec.costs.media.items import with_items
-from archspec.costs.records import ELEMENT_BYTES, KERNELS, Step
+from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step
 from archspec.costs.training.activations import StepActivations
 from archspec.errors import ArchspecError
 from archspec.reference.contents import has_encoder_and_decoder
@@ -20,7 +20,9 @@ from archspec.verifying.costs.instruments import Instrument, Row
 
 RECOMPUTED = "(recomputed)"  # a difference in the bytes that the largest recomputed layer saves
 _STEP_LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
+_DTYPES = [*ELEMENT_BYTES]
 _TWICE = 2  # configs that are compared with each dtype
+_FROZEN_STEPS = 2
 
 
 def unequal_bytes(
@@ -50,9 +52,9 @@ def _activation_rows(case: Case, step: Step) -> Iterator[Row]:
     model = case.training_model(step)
     encodes = has_encoder_and_decoder(model) and not has_media(step.call)
     step = step._replace(encoder_tokens=ENCODER_TOKENS) if encodes else step
-    theirs = saved_bytes(model, step)
     call = with_items(step.call, case.scope, case.architecture)
-    ours = StepActivations(case.scope, case.architecture, step.at_call(call))
+    ours = StepActivations(case.scope, case.architecture, step.at_call(call))  # its refusal says more
+    theirs = saved_bytes(model, step)
     quantity = f"activations with {step.kind}"
     yield from ((quantity, *row) for row in unequal_bytes(ours.tree, theirs, ours.by_module))
     if step.checkpointing:
@@ -62,10 +64,9 @@ def _activation_rows(case: Case, step: Step) -> Iterator[Row]:
 def _activation_instrument(attention: str, checkpointing: bool) -> Instrument:
     def points(_: Case, number: int) -> Iterator[Step]:
         """Yield all dtypes and lengths for the first config, one point for each other config."""
-        dtypes = list(ELEMENT_BYTES)
-        chosen = [(dtype, lengths) for dtype in dtypes for lengths in _STEP_LENGTHS]
+        chosen = [*product(_DTYPES, _STEP_LENGTHS)]
         if number:
-            chosen = [(dtypes[number % 2], _STEP_LENGTHS[number % 3])]
+            chosen = [(_DTYPES[number % 2], _STEP_LENGTHS[number % 3])]
         for dtype, lengths in chosen:
             yield Step(*lengths, dtype=dtype, attention=attention, checkpointing=checkpointing)
 
@@ -74,14 +75,33 @@ def _activation_instrument(attention: str, checkpointing: bool) -> Instrument:
 
 def _media_activation_instrument(attention: str, checkpointing: bool) -> Instrument:
     def points(case: Case, number: int) -> Iterator[Step]:
-        """Yield steps with media in turns of the dtypes; of the first config also in the other order."""
-        dtypes = list(ELEMENT_BYTES)
+        """Yield steps with media in turns of the dtypes; of the first configs also in the other order."""
         for turn in (number, number + 1) if number < _TWICE else (number,):
             for place, call in enumerate(media_step_calls(case, number)):
-                dtype = dtypes[(turn + place) % len(dtypes)]
+                dtype = _DTYPES[(turn + place) % len(_DTYPES)]
                 yield Step(1, 1, 0, dtype, attention, checkpointing).at_call(call)
 
     return Instrument(points, _activation_rows)
+
+
+def _frozen_activation_instrument(attention: str, checkpointing: bool) -> Instrument:
+    def points(case: Case, number: int) -> Iterator[Step]:
+        """Yield a few steps with media of the first configs, whose towers are frozen."""
+        calls = islice(media_step_calls(case, 0), _FROZEN_STEPS) if number < _TWICE else ()
+        for place, call in enumerate(calls):
+            dtype = _DTYPES[(number + place) % len(_DTYPES)]
+            if towers := _towers(case, call):
+                yield Step(1, 1, 0, dtype, attention, checkpointing, freeze=towers).at_call(call)
+
+    return Instrument(points, _activation_rows)
+
+
+def _towers(case: Case, call: Call) -> tuple[str, ...]:
+    """Return the names of the modules that encode a call's items; none if the call is refused."""
+    try:
+        return (*sorted(case.forward(call).built.towers),)
+    except ArchspecError:
+        return ()
 
 
 def _recomputed_rows(quantity: str, ours: StepActivations, model: Any, step: Step) -> Iterator[Row]:
@@ -95,8 +115,16 @@ def _recomputed_rows(quantity: str, ours: StepActivations, model: Any, step: Ste
 
 
 _OPTIONS = [*product(KERNELS, (False, True))]
-ACTIVATIONS = {Step(1, 2, 0, "", *options).kind: _activation_instrument(*options) for options in _OPTIONS}
+_STEPS = [Step(1, 2, 0, "", *options) for options in _OPTIONS]
+_MEDIA_STEPS = [step._replace(audios=(1,)) for step in _STEPS]
+ACTIVATIONS = {
+    step.kind: _activation_instrument(*options) for step, options in zip(_STEPS, _OPTIONS, strict=True)
+}
 MEDIA_ACTIVATIONS = {
-    Step(1, 2, 0, "", *options, audios=(1,)).kind: _media_activation_instrument(*options)
-    for options in _OPTIONS
+    step.kind: _media_activation_instrument(*options)
+    for step, options in zip(_MEDIA_STEPS, _OPTIONS, strict=True)
+}
+FROZEN_ACTIVATIONS = {
+    step._replace(freeze=("",)).kind: _frozen_activation_instrument(*options)
+    for step, options in zip(_MEDIA_STEPS, _OPTIONS, strict=True)
 }

@@ -153,8 +153,8 @@ def _forward_rows(case: Case, call: Call) -> Iterator[Row]:
 
 
 def _training_rows(case: Case, call: Call) -> Iterator[Row]:
+    ours = case.forward(call).step_flops_by_module  # a refusal says more than a failure
     theirs = measured_training(case.model(trains=True), call)
-    ours = case.forward(call).step_flops_by_module
     yield from (("training flops", *row) for row in unequal_modules(theirs, ours))
 
 

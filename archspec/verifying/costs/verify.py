@@ -19,7 +19,7 @@ from archspec.specs.records import Spec
 from archspec.verifying.blame import Config
 from archspec.verifying.comparison import count
 from archspec.verifying.costs import instruments
-from archspec.verifying.costs.activations import ACTIVATIONS, MEDIA_ACTIVATIONS
+from archspec.verifying.costs.activations import ACTIVATIONS, FROZEN_ACTIVATIONS, MEDIA_ACTIVATIONS
 from archspec.verifying.costs.cases import Case, configs, make_runnable, shallow_configs
 from archspec.verifying.costs.instruments import (
     FORWARD,
@@ -127,6 +127,7 @@ def _learning_with_media(
             one.compared < _LEAST_POINTS or not one.measured.issuperset(modalities)
         ):
             found[kind] = Comparison(unavailable=one.unavailable or "too few steps run")
+    found |= {kind: compare(one, cases(few)) for kind, one in FROZEN_ACTIVATIONS.items()}
     trained = compare(instruments.MEDIA_TRAINING, cases(few))
     agrees = trained.verdict == "exact" and trained.compared >= _LEAST_TRAINED
     return found, ("media_training",) if agrees and trained.measured.issuperset(modalities) else ()
