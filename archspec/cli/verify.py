@@ -178,7 +178,8 @@ def _verify_costs(args: Values) -> int:
         raise ArchspecError("nothing to verify", help=help_)
     if args.formulas:
         return _verify_formulas(scope)
-    total = sum(map(len, (record.stale_classes() if args.coverage and not args.all else scope).values()))
+    chosen = record.unverified_classes() if args.coverage and not args.all else scope
+    total = sum(map(len, chosen.values()))
     seen: list[CostOutcome] = []
     with progress("measuring") as show:
 

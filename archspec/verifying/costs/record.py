@@ -23,6 +23,7 @@ from archspec.verifying.costs.verify import FURTHER, CostOutcome, verify_costs
 from archspec.verifying.pool import Failure, run_tasks
 
 HOW = "archspec verify --costs --coverage"
+PENDING = "its costs were not validated yet"  # the gap of a class that an interrupted run did not reach
 SCOPE = {
     *("AutoModelForCausalLM", "AutoModelForMaskedLM", "AutoModelForSeq2SeqLM"),
     *("AutoModelForQuestionAnswering", "AutoModelForSequenceClassification"),
@@ -123,14 +124,24 @@ def stale_classes() -> Chosen:
     return found
 
 
+def unverified_classes() -> Chosen:
+    """Return the stale classes, and those that an interrupted run did not reach."""
+    found = stale_classes()
+    for model_type, line in read_record().items():
+        pending = [name for name, why in line.gaps.items() if why == PENDING]
+        if pending:
+            found[model_type] = tuple(dict.fromkeys((*found.get(model_type, ()), *pending)))
+    return found
+
+
 def update(samples: int, seed: int, jobs: int, done: Done | None = None, everything: bool = False) -> int:
-    """Verify stale classes, or everything, and write the record; return the number of classes with a gap.
+    """Verify the model types of unverified classes, or everything, and write the record; return the number of classes with a gap.
 
     The file is written every few model types, so that an interrupted run can be continued.
     """
     digests, wanted = _digests(), in_scope()
     lines = {name: line for name, line in read_record().items() if name in wanted}
-    names = sorted(wanted if everything else stale_classes())
+    names = sorted(wanted if everything else wanted.keys() & unverified_classes().keys())
     for start in range(0, max(1, len(names)), _BATCH):
         batch = {name: wanted[name] for name in names[start : start + _BATCH]}
         found = run(batch, samples, seed, jobs, done)

@@ -34,6 +34,14 @@ def test_a_record_of_another_spec_is_stale(monkeypatch: pytest.MonkeyPatch) -> N
     assert "bert" in record.stale_classes()
 
 
+@pytest.mark.reference
+def test_a_pending_class_is_verified_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = record.read_record()
+    lines["bert"] = lines["bert"]._replace(exact=(), gaps={"BertModel": record.PENDING})
+    monkeypatch.setattr(record, "read_record", lambda: lines)
+    assert "BertModel" in record.unverified_classes()["bert"]
+
+
 def test_a_digest_is_of_the_contractions_that_a_spec_names(tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text("ops: attention(heads)")
     (tmp_path / "other.yaml").write_text("ops: matmul(1, 1, 1)")
