@@ -23,7 +23,7 @@ from archspec.verifying.costs.verify import FURTHER, CostOutcome, verify_costs
 from archspec.verifying.pool import Failure, run_tasks
 
 HOW = "archspec verify --costs --coverage"
-PENDING = "its costs were not validated yet"  # the gap of a class that an interrupted run did not reach
+PENDING = "its costs were not validated yet"  # the gap of a class that no run has reached
 SCOPE = {
     *("AutoModelForCausalLM", "AutoModelForMaskedLM", "AutoModelForSeq2SeqLM"),
     *("AutoModelForQuestionAnswering", "AutoModelForSequenceClassification"),
