@@ -135,7 +135,7 @@ def unverified_classes() -> Chosen:
 
 
 def update(samples: int, seed: int, jobs: int, done: Done | None = None, everything: bool = False) -> int:
-    """Verify the model types of unverified classes, or everything, and write the record; return the number of classes with a gap.
+    """Verify the types of unverified classes, or everything, and write the record; return the number of gaps.
 
     The file is written every few model types, so that an interrupted run can be continued.
     """
