@@ -32,6 +32,9 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
     found = {}
     for kind, taken in given.items():
         get, field = _features_of(to.model, kind, taken), _COUNTS.get((to.config.model_type, kind))
+        if get is None and "pixel_values_videos" in taken:  # frames run like images
+            taken = {"pixel_values": taken["pixel_values_videos"]}
+            get = _features_of(to.model, "image", taken)
         if taken and field is not None and _token(to, kind) is not None:
             found[kind] = [int(to.find(field))] * len(getattr(to.call, f"{kind}s"))
         elif taken and get is None and "feature_attention_mask" in taken:
@@ -142,6 +145,8 @@ def inputs(to: Receiver) -> Inputs:
         tokens = to.call.encoder_tokens if to.decodes else to.call.tokens
         if tokens:
             found |= prompt(to, placeholders(to, given), tokens)
+        if to.config.model_type == "udop":  # boxes of words, as parts of the page
+            found["bbox"] = random(to, to.call.batch, tokens, 4)
     if "image_embeds_position_mask" in to.names and to.call.images:
         found["image_embeds_position_mask"] = _positions(to)
     return found

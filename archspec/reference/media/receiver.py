@@ -18,7 +18,7 @@ _SAMPLES = ("input_values", "audio_values")
 FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
 _MERGES = (
     *("spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio"),
-    "pooling_kernel_size",
+    *("pooling_kernel_size", "merge_kernel_size"),
 )
 _LISTED = ("pixtral", "emu3")
 _SIDES = {"depth_pro": 1536}  # of images, where the config has other sizes
@@ -83,7 +83,9 @@ class Receiver:
     def merge(self) -> int:
         """Patches that become one token, along the height."""
         found = self.find(*_MERGES, default=1)
-        return found if isinstance(found, int) else 1
+        found = found[0] if isinstance(found, list | tuple) else found
+        window = self.find("window_kernel_size", default=[1])[0]  # MiniCPM-V merges twice
+        return found * window if isinstance(found, int) else 1
 
     @cached_property
     def windows(self) -> int:
@@ -101,7 +103,10 @@ class Receiver:
     @cached_property
     def side(self) -> tuple[int, int] | None:
         """Return height and width in the vision tower's config."""
-        found = self.find("image_size", "input_size", among=self.tower("vision"))
+        tower = self.tower("vision")
+        found = self.find("image_size", "input_size", among=tower)
+        if getattr(tower, "model_args", None):  # timm's
+            found = tower.model_args.get("img_size", found)
         if self.config.model_type in _SIDES:
             found = _SIDES[self.config.model_type]
         if isinstance(found, dict):
@@ -141,7 +146,8 @@ class Receiver:
     @property
     def mixes(self) -> bool:
         """Return True if images of a call may have several sizes."""
-        return self.takes_patches or self.lists_sizes or bool(self.find("image_grid_pinpoints"))
+        tiles = "image_token_pooling" in self.names or bool(self.find("image_grid_pinpoints"))
+        return self.takes_patches or self.lists_sizes or tiles
 
     @property
     def lists_sizes(self) -> bool:

@@ -1,0 +1,85 @@
+"""Images cut into crops or into patches: as the processors of Molmo 2 and of MiniCPM-V do."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from archspec.reference.media.receiver import Receiver
+
+_MOST, _OVERLAP = 8, [4, 4]  # crops of an image, and patches that neighbors share
+_POOLED, _POOLED_OF_FRAMES = 2, 3  # patches along the height that become one token
+
+
+def image_crops(to: Receiver) -> dict[str, Any]:
+    """Return the patches of all crops, of an image as a whole and of its tiles, and what each token pools."""
+    from transformers.models.molmo2.image_processing_molmo2 import compute_crop_geometry
+
+    side, number, grids = _side(to), 0, []
+    for size in to.call.images:
+        down, across, *canvas = compute_crop_geometry(*size, _MOST, _OVERLAP, side, to.patch)
+        whole = _ceil(side // to.patch, _POOLED)
+        grids.append([whole, whole, *(_ceil(edge // to.patch, _POOLED) for edge in canvas)])
+        number += 1 + down * across
+    return {
+        "pixel_values": crops(to, number),
+        "image_token_pooling": _first(sum(a * b + c * d for a, b, c, d in grids), _POOLED),
+        "image_grids": _integers(grids),
+    }
+
+
+def video_crops(to: Receiver) -> dict[str, Any]:
+    """Return the patches of all frames, each of which is one crop, and what each token pools."""
+    rows = _ceil(_side(to) // to.patch, _POOLED_OF_FRAMES)
+    grids = [[frames, rows, rows] for frames, _, _ in to.call.videos]
+    number = sum(frames for frames, _, _ in grids)
+    return {
+        "pixel_values_videos": crops(to, number),
+        "video_token_pooling": _first(number * rows**2, _POOLED_OF_FRAMES),
+        "video_grids": _integers(grids),
+    }
+
+
+def crops(to: Receiver, number: int) -> Any:
+    """Return the patches of crops, as rows of pixels."""
+    return _random(to, number, (_side(to) // to.patch) ** 2, to.channels * to.patch**2)
+
+
+def patches_in_row(to: Receiver, sizes: Any, kind: str = "") -> dict[str, Any]:
+    """Return the patches of all images as one row of them, and how many each image has."""
+    if any(edge % to.patch for one in sizes for edge in one):
+        raise ValueError(f"sizes are not multiples of patches of {to.patch} by {to.patch}")
+    grids = [[height // to.patch, width // to.patch] for height, width in sizes]
+    columns = to.patch * sum(prod(grid) for grid in grids)
+    pixels = _random(to, 1, to.channels, to.patch, columns)
+    return {f"pixel_values{kind}": pixels, f"target_sizes{kind}": _integers(grids)}
+
+
+def _random(to: Receiver, *shape: int) -> Any:
+    import torch
+
+    return torch.rand(
+        *shape, dtype=next(one.dtype for one in to.model.parameters() if one.is_floating_point())
+    )
+
+
+def _side(to: Receiver) -> int:
+    assert to.side is not None
+    return to.side[0]
+
+
+def _first(tokens: int, pooled: int) -> Any:
+    """Return the patches that each token pools: which ones changes no cost."""
+    import torch
+
+    return torch.zeros(tokens, pooled**2, dtype=torch.long)
+
+
+def _integers(values: Any) -> Any:
+    import torch
+
+    return torch.tensor(values, dtype=torch.long)
+
+
+def _ceil(number: int, unit: int) -> int:
+    return -(-number // unit)
