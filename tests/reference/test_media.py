@@ -99,6 +99,20 @@ _MOLMO = {
         "vision_feature_layer": [1, 0],
     },
 }
+_PHI4 = {
+    **_TEXT,
+    "pad_token_id": 0,
+    "vision_config": {**_VISION, "image_size": 56, "crop_size": 56, "image_token_id": 98},
+    "audio_config": {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_blocks": 1,
+        "num_attention_heads": 2,
+        "ext_pw_out_channel": 32,
+        "depthwise_separable_out_channel": 32,
+        "nemo_conv_channels": 32,
+    },
+}
 _GRID = ((16, 24), (8, 16))
 _CASES: dict[str, tuple[str, str, dict[str, Any], Call]] = {
     "ViT": ("ViTModel", "vit", {"num_hidden_layers": 1}, Call(1, 1, images=((32, 48),))),
@@ -117,6 +131,12 @@ _CASES: dict[str, tuple[str, str, dict[str, Any], Call]] = {
         Call(1, 19, images=((16, 32), (32, 48))),
     ),
     "frames in a row": ("MiniCPMV4_6Model", "minicpmv4_6", _MINICPM, Call(1, 19, videos=((3, 16, 32),))),
+    "padded crops": (
+        "Phi4MultimodalModel",
+        "phi4_multimodal",
+        _PHI4,
+        Call(1, 60, images=((56, 56), (60, 90))),
+    ),
     "crops": ("Molmo2Model", "molmo2", _MOLMO, Call(1, 150, images=((200, 230),))),
     "crops of frames": ("Molmo2Model", "molmo2", _MOLMO, Call(1, 50, videos=((2, 168, 168),))),
     "Whisper": ("WhisperForConditionalGeneration", "whisper", _WHISPER, Call(2, 5, audios=(40, 40))),

@@ -1,4 +1,4 @@
-"""Images cut into crops or into patches: as the processors of Molmo 2 and of MiniCPM-V do."""
+"""Images cut into crops or into patches: as the processors of Molmo 2, Phi-4-multimodal and MiniCPM-V do."""
 
 from __future__ import annotations
 
@@ -43,6 +43,46 @@ def video_crops(to: Receiver) -> dict[str, Any]:
 def crops(to: Receiver, number: int) -> Any:
     """Return the patches of crops, as rows of pixels."""
     return _random(to, number, (_side(to) // to.patch) ** 2, to.channels * to.patch**2)
+
+
+def padded_crops(to: Receiver) -> dict[str, Any]:
+    """Return an image as a whole and its crops, as many as the largest image has, and masks of padding."""
+    import torch
+
+    side, patch = _side(to), to.patch
+    grid = side // patch
+    shapes = [(_ceil(height, side), _ceil(width, side)) for height, width in to.call.images]
+    most = 1 + max(map(prod, shapes))
+    mask = torch.ones(len(shapes), most, grid, grid, dtype=torch.long)
+    for seen, (height, width), (down, across) in zip(mask, to.call.images, shapes, strict=True):
+        scale = min(down * side / height, across * side / width)
+        whole = torch.zeros(down * grid, across * grid, dtype=torch.long)
+        rows, columns = (
+            number * grid - (number * side - min(int(edge * scale), number * side)) // patch
+            for number, edge in ((down, height), (across, width))
+        )
+        whole[:rows, :columns] = 1
+        parts = whole.reshape(down, grid, across, grid).transpose(1, 2)
+        seen[1 : 1 + down * across] = parts.reshape(-1, grid, grid)
+    return {
+        "image_pixel_values": _random(to, len(shapes), most, to.channels, side, side),
+        "image_sizes": _integers([[down * side, across * side] for down, across in shapes]),
+        "image_attention_mask": mask,
+    }
+
+
+def tokens_of_crops(to: Receiver, given: dict[str, Any]) -> list[int]:
+    """Return the tokens of each image: one for 2 by 2 patches without padding, and one after each row."""
+    found = []
+    for seen, (height, width) in zip(
+        given["image_attention_mask"], given["image_sizes"].tolist(), strict=True
+    ):
+        down, across = height // _side(to), width // _side(to)
+        pooled = seen[1 : 1 + down * across, ::2, ::2]
+        half = pooled.shape[-1]
+        whole = pooled.reshape(down, across, half, half).transpose(1, 2).reshape(down * half, across * half)
+        found.append(half * (half + 1) + 1 + int(whole.sum()) + int(whole[:, 0].sum()))
+    return found
 
 
 def patches_in_row(to: Receiver, sizes: Any, kind: str = "") -> dict[str, Any]:

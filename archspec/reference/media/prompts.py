@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from archspec.reference.contents import configs_in
+from archspec.reference.media.crops import tokens_of_crops
 from archspec.reference.media.receiver import Receiver
 from archspec.reference.media.tensors import MAKERS, Inputs, integers, random
 
@@ -37,6 +38,8 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
             get = _features_of(to.model, "image", taken)
         if taken and field is not None and _token(to, kind) is not None:
             found[kind] = [int(to.find(field))] * len(getattr(to.call, f"{kind}s"))
+        elif "image_pixel_values" in taken:
+            found[kind] = tokens_of_crops(to, taken)
         elif taken and get is None and "feature_attention_mask" in taken:
             found[kind] = _lengths(to.model, taken["feature_attention_mask"])
         elif taken and get is not None and _token(to, kind) is not None:

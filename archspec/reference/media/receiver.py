@@ -12,7 +12,7 @@ _TOWERS = {
     "vision": ("vision_config", "backbone_config", "image_config", "encoder_config", "encoder"),
     "audio": ("audio_config", "audio_encoder_config", "encoder_config", "audio_encoder", "encoder"),
 }
-_IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images")
+_IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images", "image_pixel_values")
 _GRIDS = ("image_grid_thw", "grid_thw", "image_grid_hw")
 _SAMPLES = ("input_values", "audio_values")
 FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
@@ -146,7 +146,8 @@ class Receiver:
     @property
     def mixes(self) -> bool:
         """Return True if images of a call may have several sizes."""
-        tiles = "image_token_pooling" in self.names or bool(self.find("image_grid_pinpoints"))
+        cropped = bool({"image_token_pooling", "image_pixel_values"} & self.names)
+        tiles = cropped or bool(self.find("image_grid_pinpoints"))
         return self.takes_patches or self.lists_sizes or tiles
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from archspec.reference.media.crops import crops, image_crops, patches_in_row, video_crops
+from archspec.reference.media.crops import crops, image_crops, padded_crops, patches_in_row, video_crops
 from archspec.reference.media.positioned import POSITIONS, image_patches, video_patches
 from archspec.reference.media.receiver import FEATURES, Receiver
 
@@ -81,6 +81,7 @@ def _cut_images(to: Receiver) -> Inputs:
         "spatial_shapes": _padded_patches,
         "target_sizes": lambda to: patches_in_row(to, to.call.images),
         "image_token_pooling": image_crops,
+        "image_pixel_values": padded_crops,
         "aspect_ratio_ids": _mllama_tiles,
     }
     return next((make(to) for name, make in makers.items() if name in to.names), {})
