@@ -137,7 +137,7 @@ _CASES: dict[str, tuple[str, str, dict[str, Any], Call]] = {
         _PHI4,
         Call(1, 60, images=((56, 56), (60, 90))),
     ),
-    "crops": ("Molmo2Model", "molmo2", _MOLMO, Call(1, 150, images=((200, 230),))),
+    "crops": ("Molmo2Model", "molmo2", _MOLMO, Call(1, 150, images=((224, 168),))),
     "crops of frames": ("Molmo2Model", "molmo2", _MOLMO, Call(1, 50, videos=((2, 168, 168),))),
     "Whisper": ("WhisperForConditionalGeneration", "whisper", _WHISPER, Call(2, 5, audios=(40, 40))),
     "Whisper's step": (

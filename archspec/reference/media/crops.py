@@ -5,22 +5,20 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from archspec.reference.media.receiver import Receiver
+from archspec.reference.media.receiver import CROPS_OVERLAP, Receiver
 
-_MOST, _OVERLAP = 8, [4, 4]  # crops of an image, and patches that neighbors share
 _POOLED, _POOLED_OF_FRAMES = 2, 3  # patches along the height that become one token
 
 
 def image_crops(to: Receiver) -> dict[str, Any]:
     """Return the patches of all crops, of an image as a whole and of its tiles, and what each token pools."""
-    from transformers.models.molmo2.image_processing_molmo2 import compute_crop_geometry
-
-    side, number, grids = _side(to), 0, []
-    for size in to.call.images:
-        down, across, *canvas = compute_crop_geometry(*size, _MOST, _OVERLAP, side, to.patch)
-        whole = _ceil(side // to.patch, _POOLED)
-        grids.append([whole, whole, *(_ceil(edge // to.patch, _POOLED) for edge in canvas)])
-        number += 1 + down * across
+    side, number, grids = _side(to) // to.patch, 0, []
+    for height, width in to.call.images:
+        edges = height // to.patch, width // to.patch
+        if any((edge - CROPS_OVERLAP) % (side - CROPS_OVERLAP) for edge in edges):
+            raise ValueError("crops do not cover the image")
+        grids.append([*[_ceil(side, _POOLED)] * 2, *(_ceil(edge, _POOLED) for edge in edges)])
+        number += 1 + prod((edge - CROPS_OVERLAP) // (side - CROPS_OVERLAP) for edge in edges)
     return {
         "pixel_values": crops(to, number),
         "image_token_pooling": _first(sum(a * b + c * d for a, b, c, d in grids), _POOLED),
@@ -55,12 +53,9 @@ def padded_crops(to: Receiver) -> dict[str, Any]:
     most = 1 + max(map(prod, shapes))
     mask = torch.ones(len(shapes), most, grid, grid, dtype=torch.long)
     for seen, (height, width), (down, across) in zip(mask, to.call.images, shapes, strict=True):
-        scale = min(down * side / height, across * side / width)
         whole = torch.zeros(down * grid, across * grid, dtype=torch.long)
-        rows, columns = (
-            number * grid - (number * side - min(int(edge * scale), number * side)) // patch
-            for number, edge in ((down, height), (across, width))
-        )
+        rows = down * grid - (down * side - height) // patch
+        columns = across * grid - (across * side - width) // patch
         whole[:rows, :columns] = 1
         parts = whole.reshape(down, grid, across, grid).transpose(1, 2)
         seen[1 : 1 + down * across] = parts.reshape(-1, grid, grid)

@@ -16,6 +16,7 @@ _IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images", "image_pi
 _GRIDS = ("image_grid_thw", "grid_thw", "image_grid_hw")
 _SAMPLES = ("input_values", "audio_values")
 FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
+CROPS_OVERLAP = 8  # patches of Molmo 2's neighboring crops
 _MERGES = (
     *("spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio"),
     *("pooling_kernel_size", "merge_kernel_size"),
@@ -90,6 +91,8 @@ class Receiver:
     @cached_property
     def windows(self) -> int:
         """Windows of patches along the height, or in all; 0 for a tower without a number of them."""
+        if "image_token_pooling" in self.names and self.side:  # crops that overlap
+            return self.side[0] // self.patch - CROPS_OVERLAP
         return int(self.find("num_windows", among=self.tower("vision"), default=0))
 
     @cached_property
