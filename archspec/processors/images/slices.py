@@ -181,7 +181,7 @@ def molmo(p: Parameters, image: Canvas) -> None:
     margin = sum(_MOLMO_MARGINS) * patch
     window = side - margin
     if window < 1:
-        p.refuse("size", "leaves no pixels of a crop beside overlap_margins")
+        p.refuse("size", "leaves no pixels of a crop after overlap_margins")
     inner = image.size[0] - margin, image.size[1] - margin
     rows, columns = _molmo_grid(inner, window, most_tiles(p, "max_crops"))
     image.resize((rows * window + margin, columns * window + margin))

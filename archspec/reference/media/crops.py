@@ -21,7 +21,7 @@ def image_crops(to: Receiver) -> dict[str, Any]:
         number += 1 + prod((edge - CROPS_OVERLAP) // (side - CROPS_OVERLAP) for edge in edges)
     return {
         "pixel_values": crops(to, number),
-        "image_token_pooling": _first(sum(a * b + c * d for a, b, c, d in grids), _POOLED),
+        "image_token_pooling": _first_patches(sum(a * b + c * d for a, b, c, d in grids), _POOLED),
         "image_grids": _integers(grids),
     }
 
@@ -33,7 +33,7 @@ def video_crops(to: Receiver) -> dict[str, Any]:
     number = sum(frames for frames, _, _ in grids)
     return {
         "pixel_values_videos": crops(to, number),
-        "video_token_pooling": _first(number * rows**2, _POOLED_OF_FRAMES),
+        "video_token_pooling": _first_patches(number * rows**2, _POOLED_OF_FRAMES),
         "video_grids": _integers(grids),
     }
 
@@ -103,7 +103,7 @@ def _side(to: Receiver) -> int:
     return to.side[0]
 
 
-def _first(tokens: int, pooled: int) -> Any:
+def _first_patches(tokens: int, pooled: int) -> Any:
     """Return the patches that each token pools: which ones changes no cost."""
     import torch
 

@@ -73,7 +73,7 @@ _NEEDED: dict[str, Config] = {  # without them the model is built, but its forwa
     },
     "molmo2": {
         "vision_config": {"hidden_size": 1152},
-        "adapter_config": {"hidden_size": 1152, "text_hidden_size": 4096, "vision_feature_layer": [-1, 0]},
+        "adapter_config": {"hidden_size": 1152, "text_hidden_size": 4096, "vision_feature_layer": [1, 0]},
         "text_config": {"hidden_size": 4096},
     },
     "muse_glimmer": _MUSE,
