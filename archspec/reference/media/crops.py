@@ -47,21 +47,21 @@ def padded_crops(to: Receiver) -> dict[str, Any]:
     """Return an image as a whole and its crops, as many as the largest image has, and masks of padding."""
     import torch
 
-    side, patch = _side(to), to.patch
+    side, patch, crop = _side(to), to.patch, _crop(to)
     grid = side // patch
-    shapes = [(_ceil(height, side), _ceil(width, side)) for height, width in to.call.images]
+    shapes = [(_ceil(height, crop), _ceil(width, crop)) for height, width in to.call.images]
     most = 1 + max(map(prod, shapes))
     mask = torch.ones(len(shapes), most, grid, grid, dtype=torch.long)
     for seen, (height, width), (down, across) in zip(mask, to.call.images, shapes, strict=True):
         whole = torch.zeros(down * grid, across * grid, dtype=torch.long)
-        rows = down * grid - (down * side - height) // patch
-        columns = across * grid - (across * side - width) // patch
+        rows = down * grid - (down * crop - height) // patch
+        columns = across * grid - (across * crop - width) // patch
         whole[:rows, :columns] = 1
         parts = whole.reshape(down, grid, across, grid).transpose(1, 2)
         seen[1 : 1 + down * across] = parts.reshape(-1, grid, grid)
     return {
         "image_pixel_values": _random(to, len(shapes), most, to.channels, side, side),
-        "image_sizes": _integers([[down * side, across * side] for down, across in shapes]),
+        "image_sizes": _integers([[down * crop, across * crop] for down, across in shapes]),
         "image_attention_mask": mask,
     }
 
@@ -72,7 +72,7 @@ def tokens_of_crops(to: Receiver, given: dict[str, Any]) -> list[int]:
     for seen, (height, width) in zip(
         given["image_attention_mask"], given["image_sizes"].tolist(), strict=True
     ):
-        down, across = height // _side(to), width // _side(to)
+        down, across = height // _crop(to), width // _crop(to)
         pooled = seen[1 : 1 + down * across, ::2, ::2]
         half = pooled.shape[-1]
         whole = pooled.reshape(down, across, half, half).transpose(1, 2).reshape(down * half, across * half)
@@ -96,6 +96,10 @@ def _random(to: Receiver, *shape: int) -> Any:
     return torch.rand(
         *shape, dtype=next(one.dtype for one in to.model.parameters() if one.is_floating_point())
     )
+
+
+def _crop(to: Receiver) -> int:
+    return int(to.find("crop_size", default=_side(to)))
 
 
 def _side(to: Receiver) -> int:

@@ -78,6 +78,7 @@ _NEEDED: dict[str, Config] = {  # without them the model is built, but its forwa
     },
     "muse_glimmer": _MUSE,
     "muse_spark": _MUSE,
+    "phi4_multimodal": {"vision_config": {"image_size": 448, "crop_size": 448, "patch_size": 14}},
     "hunyuan_vl_text": _HUNYUAN,
     "hunyuan_vl": {"text_config": _HUNYUAN},
     "qwen3_omni_moe_text": {"num_attention_heads": 32},
