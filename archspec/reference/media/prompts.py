@@ -73,6 +73,8 @@ def _rows(get: Any, given: Inputs, items: tuple[Any, ...]) -> list[int]:
         return _lengths(get.__self__, given["input_features_mask"])
     output = get(**_taken(get, given))
     pooled = getattr(output, "pooler_output", None)
+    if pooled is None and getattr(output, "deepstack_features", None):  # Granite 4 Vision's
+        pooled = output.deepstack_features[0][1]
     pooled = getattr(output, "last_hidden_state", output) if pooled is None else pooled
     if isinstance(pooled, torch.Tensor) and pooled.ndim == 2:  # all of them, one after the other
         if len({*items}) > 1:
