@@ -72,7 +72,10 @@ _NEEDED: dict[str, Config] = {  # without them the model is built, but its forwa
         "projection_hidden_size": 1152,
     },
     "molmo2": {
-        "vision_config": {"hidden_size": 1152},
+        "vision_config": {
+            **{"hidden_size": 1152, "image_size": [378, 378], "patch_size": 14},
+            "num_position_embeddings": 729,
+        },
         "adapter_config": {"hidden_size": 1152, "text_hidden_size": 4096, "vision_feature_layer": [1, 0]},
         "text_config": {"hidden_size": 4096},
     },
