@@ -40,6 +40,7 @@ _CODES = {  # audio tokens of several codebooks at each position
 _CODES_AFTER_TEXT = ("kyutai_speech_to_text",)
 _CODES_IN_ROWS = ("musicgen", "musicgen_decoder", "musicgen_melody_decoder")
 _WHOLE = ("cpmant",)  # their inputs repeat the cached positions
+_GIVEN = ("granite4_vision", "granite4_vision_text")  # their decoders need a cache from generate()
 _FLOAT32 = ("bros", "fnet", "hiera")  # they need float32: einsum with positions, Fourier transforms, a mask
 
 
@@ -86,14 +87,28 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bo
     with default_dtype("float32" if trains or config.model_type in _FLOAT32 else "bfloat16"):
         model = build(model_class(architecture, model_type), config).to("meta").eval()
         _cast(model)
+    if config.model_type in _GIVEN and not trains:
+        _give_cache(model)
     return model if trains else model.requires_grad_(False)
+
+
+def _give_cache(model: Any) -> None:
+    """Give a decoder a cache if it has none."""
+    from transformers import DynamicCache
+
+    def give(module: Any, args: Any, kwargs: Any) -> Any:
+        kept = kwargs.get("cache")
+        return args, {**kwargs, "cache": DynamicCache(config=module.config) if kept is None else kept}
+
+    decoder = getattr(getattr(model, "model", model), "language_model", model)
+    decoder.register_forward_pre_hook(give, with_kwargs=True)
 
 
 def _cast(model: Any) -> None:
     """Convert parameters to the dtypes of from_pretrained(): the default one, some float32."""
     import torch
 
-    strict = model._keep_in_fp32_modules_strict or ()
+    strict = getattr(model, "_keep_in_fp32_modules_strict", None) or ()  # a plain module has none
     for name, parameter in model.named_parameters():
         if parameter.is_floating_point():
             whole = any(word in name for word in strict)

@@ -191,9 +191,23 @@ def _sizes(found: Any, processor: Any, call: Call) -> list[Any]:
         return [list(one.shape[-2:]) for one in found["pixel_values"].flatten(0, 1)]
     if re.match("LlavaNext|LlavaOnevision|Pixtral|Apertus", name) and not is_video:
         return [[int(edge) for edge in row] for row in found["image_sizes"]]
-    if "image_num_crops" in found:
-        return [[processor.size["height"]] * 2] * int(found["image_num_crops"].sum())
+    if "image_num_crops" in found:  # Molmo 2: the canvas of 19 more patches for each crop
+        edges = {-(-(19 * crops + 8) // 2): (19 * crops + 8) * 14 for crops in range(1, 9)}
+        return [[edges[int(edge)] for edge in row[2:]] for row in found["image_grids"]]
+    if "num_img_tokens" in found:  # Phi-4-multimodal: the image without the padding of its last crops
+        return [
+            _seen(*pair) for pair in zip(found["image_sizes"], found["image_attention_mask"], strict=True)
+        ]
     return _from_grids(found, processor, name, is_video) or _from_pixels(found, is_video)
+
+
+def _seen(size: Any, mask: Any) -> list[int]:
+    """Return the size of what a mask of the whole image and its crops lets through, in whole patches."""
+    side = mask.shape[-1]
+    down, across = (int(edge) // (14 * side) for edge in size)
+    parts = mask[1 : 1 + down * across].reshape(down, across, side, side)
+    whole = parts.transpose(1, 2).reshape(down * side, across * side)
+    return [14 * int(whole[:, 0].sum()), 14 * int(whole[0].sum())]
 
 
 def _from_grids(found: Any, processor: Any, name: str, is_video: bool) -> list[Any]:

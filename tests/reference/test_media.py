@@ -68,6 +68,51 @@ _WAV2VEC2 = {
     "num_conv_pos_embedding_groups": 4,
 }
 _SWIN = {"embed_dim": 16, "depths": [2, 2], "num_heads": [2, 2], "window_size": 4, "image_size": 64}
+_IDEFICS = {
+    **{name: _TEXT[name] for name in _TEXT if name != "num_key_value_heads"},
+    "vision_config": {
+        "embed_dim": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 1,
+        "image_size": 32,
+        "patch_size": 8,
+    },
+}
+_MINICPM = {
+    "image_token_id": 98,
+    "video_token_id": 97,
+    "insert_layer_id": 0,
+    "text_config": {"model_type": "llama", **_TEXT},
+    "vision_config": {**_VISION, "image_size": 32, "patch_size": 4},
+}
+_MOLMO = {
+    "image_patch_id": 98,
+    "text_config": {**_TEXT, "head_dim": 16, "additional_vocab_size": 0},
+    "vision_config": {**_VISION, "num_key_value_heads": 2, "head_dim": 16, "image_size": [168, 168]},
+    "adapter_config": {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "text_hidden_size": 32,
+        "vision_feature_layer": [1, 0],
+    },
+}
+_PHI4 = {
+    **_TEXT,
+    "pad_token_id": 0,
+    "vision_config": {**_VISION, "image_size": 56, "crop_size": 56, "image_token_id": 98},
+    "audio_config": {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_blocks": 1,
+        "num_attention_heads": 2,
+        "ext_pw_out_channel": 32,
+        "depthwise_separable_out_channel": 32,
+        "nemo_conv_channels": 32,
+    },
+}
 _GRID = ((16, 24), (8, 16))
 _CASES: dict[str, tuple[str, str, dict[str, Any], Call]] = {
     "ViT": ("ViTModel", "vit", {"num_hidden_layers": 1}, Call(1, 1, images=((32, 48),))),
@@ -78,6 +123,22 @@ _CASES: dict[str, tuple[str, str, dict[str, Any], Call]] = {
     "videos": ("Qwen2VLForConditionalGeneration", "qwen2_vl", _QWEN, Call(1, 19, videos=((4, 16, 16),))),
     "grids in the past": ("Qwen2VLForConditionalGeneration", "qwen2_vl", _QWEN, Call(1, 3, 19, images=_GRID)),
     "tiles": ("SmolVLMForConditionalGeneration", "smolvlm", _SMOLVLM, Call(1, 13, images=((32, 32),) * 2)),
+    "images at each step": ("IdeficsModel", "idefics", _IDEFICS, Call(2, 3, 5, images=((32, 32),) * 2)),
+    "patches in a row": (
+        "MiniCPMV4_6Model",
+        "minicpmv4_6",
+        _MINICPM,
+        Call(1, 19, images=((16, 32), (32, 48))),
+    ),
+    "frames in a row": ("MiniCPMV4_6Model", "minicpmv4_6", _MINICPM, Call(1, 19, videos=((3, 16, 32),))),
+    "padded crops": (
+        "Phi4MultimodalModel",
+        "phi4_multimodal",
+        _PHI4,
+        Call(1, 60, images=((56, 56), (60, 90))),
+    ),
+    "crops": ("Molmo2Model", "molmo2", _MOLMO, Call(1, 150, images=((224, 168),))),
+    "crops of frames": ("Molmo2Model", "molmo2", _MOLMO, Call(1, 50, videos=((2, 168, 168),))),
     "Whisper": ("WhisperForConditionalGeneration", "whisper", _WHISPER, Call(2, 5, audios=(40, 40))),
     "Whisper's step": (
         "WhisperForConditionalGeneration",

@@ -33,6 +33,7 @@ _ARIA_GRIDS = [  # heights and widths
         *((4, 1), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)),
     )
 ]
+_MOLMO_MARGINS, _MOLMO_POOLING = [4, 4], [2, 2]
 _PHI_LEAST = 10  # pixels of a side
 _STEP_SHORT = 32  # pixels: below, an elongated image becomes a square
 
@@ -169,21 +170,22 @@ def step3(p: Parameters, image: Canvas) -> None:
 
 
 def molmo(p: Parameters, image: Canvas) -> None:
-    """Split into overlapping crops, with the whole image before them (Molmo 2)."""
+    """Resize to the canvas of overlapping crops, into which the model's costs split it (Molmo 2)."""
     side, patch = p.square(), p.integer("patch_size")
-    margins = p.get("overlap_margins")
-    is_pair = isinstance(margins, list | tuple) and len(margins) == 2
-    if not is_pair or any(type(one) is not int or not 0 <= one <= MOST for one in margins):
-        p.refuse("overlap_margins", "must be two integers", "write a list such as [4, 4]")
+    if p.get("overlap_margins") != _MOLMO_MARGINS:
+        p.refuse("overlap_margins", "is not supported", f"set it to {_MOLMO_MARGINS}")
+    if p.get("pooling_size") not in (None, _MOLMO_POOLING):
+        p.refuse("pooling_size", "is not supported", f"set it to {_MOLMO_POOLING}")
     if side % patch:
         p.refuse("patch_size", f"does not divide size, {side}")
-    margin = sum(margins) * patch
-    window = (side // patch - sum(margins)) * patch
+    margin = sum(_MOLMO_MARGINS) * patch
+    window = side - margin
     if window < 1:
-        p.refuse("overlap_margins", "leaves no pixels of a crop")
+        p.refuse("size", "leaves no pixels of a crop after overlap_margins")
     inner = image.size[0] - margin, image.size[1] - margin
     rows, columns = _molmo_grid(inner, window, most_tiles(p, "max_crops"))
-    image.split(rows, columns, (side, side), first=[(side, side)])
+    image.resize((rows * window + margin, columns * window + margin))
+    image.note(f"{columns}×{rows} crops of {size_text((side, side))} that overlap, after the whole image")
 
 
 def _molmo_grid(size: Size, window: int, most: int) -> grids.Grid:
@@ -239,7 +241,7 @@ def aria(p: Parameters, image: Canvas) -> None:
 
 
 def phi4(p: Parameters, image: Canvas) -> None:
-    """Resize into a canvas of tiles, with the whole image before them."""
+    """Resize into a canvas of crops, into which the model's costs split it."""
     side, most = p.square(), most_tiles(p, "dynamic_hd")
     height, width = image.size
     columns, rows = ceil(width / float(side)), ceil(height / float(side))
@@ -253,6 +255,7 @@ def phi4(p: Parameters, image: Canvas) -> None:
         scaled = target[0], int(width * (target[0] / height))
     if min(scaled) < _PHI_LEAST:
         image.refuse(f"becomes {size_text(scaled)}, below the 10 pixels that the class needs")
+    if [ceil(edge / side) for edge in scaled] != [rows, columns]:
+        image.refuse("has a crop of nothing but padding, which is not supported")
     image.resize(scaled)
-    image.pad(target)
-    image.split(rows, columns, (side, side), first=[(side, side)])
+    image.note(f"padded to {columns}×{rows} crops of {size_text((side, side))}, after the whole image")

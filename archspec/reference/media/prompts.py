@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from archspec.reference.contents import configs_in
+from archspec.reference.media.crops import tokens_of_crops
 from archspec.reference.media.receiver import Receiver
 from archspec.reference.media.tensors import MAKERS, Inputs, integers, random
 
@@ -32,8 +33,13 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
     found = {}
     for kind, taken in given.items():
         get, field = _features_of(to.model, kind, taken), _COUNTS.get((to.config.model_type, kind))
+        if get is None and "pixel_values_videos" in taken:  # frames run like images
+            taken = {"pixel_values": taken["pixel_values_videos"]}
+            get = _features_of(to.model, "image", taken)
         if taken and field is not None and _token(to, kind) is not None:
             found[kind] = [int(to.find(field))] * len(getattr(to.call, f"{kind}s"))
+        elif "image_pixel_values" in taken:
+            found[kind] = tokens_of_crops(to, taken)
         elif taken and get is None and "feature_attention_mask" in taken:
             found[kind] = _lengths(to.model, taken["feature_attention_mask"])
         elif taken and get is not None and _token(to, kind) is not None:
@@ -67,6 +73,8 @@ def _rows(get: Any, given: Inputs, items: tuple[Any, ...]) -> list[int]:
         return _lengths(get.__self__, given["input_features_mask"])
     output = get(**_taken(get, given))
     pooled = getattr(output, "pooler_output", None)
+    if pooled is None and getattr(output, "deepstack_features", None):  # Granite 4 Vision's
+        pooled = output.deepstack_features[0][1]
     pooled = getattr(output, "last_hidden_state", output) if pooled is None else pooled
     if isinstance(pooled, torch.Tensor) and pooled.ndim == 2:  # all of them, one after the other
         if len({*items}) > 1:
@@ -142,6 +150,8 @@ def inputs(to: Receiver) -> Inputs:
         tokens = to.call.encoder_tokens if to.decodes else to.call.tokens
         if tokens:
             found |= prompt(to, placeholders(to, given), tokens)
+        if to.config.model_type == "udop":  # boxes of words, as parts of the page
+            found["bbox"] = random(to, to.call.batch, tokens, 4)
     if "image_embeds_position_mask" in to.names and to.call.images:
         found["image_embeds_position_mask"] = _positions(to)
     return found

@@ -12,13 +12,14 @@ _TOWERS = {
     "vision": ("vision_config", "backbone_config", "image_config", "encoder_config", "encoder"),
     "audio": ("audio_config", "audio_encoder_config", "encoder_config", "audio_encoder", "encoder"),
 }
-_IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images")
+_IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images", "image_pixel_values")
 _GRIDS = ("image_grid_thw", "grid_thw", "image_grid_hw")
 _SAMPLES = ("input_values", "audio_values")
 FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
+CROPS_OVERLAP = 8  # patches of Molmo 2's neighboring crops
 _MERGES = (
     *("spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio"),
-    "pooling_kernel_size",
+    *("pooling_kernel_size", "merge_kernel_size"),
 )
 _LISTED = ("pixtral", "emu3")
 _SIDES = {"depth_pro": 1536}  # of images, where the config has other sizes
@@ -83,11 +84,15 @@ class Receiver:
     def merge(self) -> int:
         """Patches that become one token, along the height."""
         found = self.find(*_MERGES, default=1)
-        return found if isinstance(found, int) else 1
+        found = found[0] if isinstance(found, list | tuple) else found
+        window = self.find("window_kernel_size", default=[1])[0]  # MiniCPM-V merges twice
+        return found * window if isinstance(found, int) else 1
 
     @cached_property
     def windows(self) -> int:
         """Windows of patches along the height, or in all; 0 for a tower without a number of them."""
+        if "image_token_pooling" in self.names and self.side:  # crops that overlap
+            return self.side[0] // self.patch - CROPS_OVERLAP
         return int(self.find("num_windows", among=self.tower("vision"), default=0))
 
     @cached_property
@@ -101,7 +106,10 @@ class Receiver:
     @cached_property
     def side(self) -> tuple[int, int] | None:
         """Return height and width in the vision tower's config."""
-        found = self.find("image_size", "input_size", among=self.tower("vision"))
+        tower = self.tower("vision")
+        found = self.find("image_size", "input_size", among=tower)
+        if getattr(tower, "model_args", None):  # timm's
+            found = tower.model_args.get("img_size", found)
         if self.config.model_type in _SIDES:
             found = _SIDES[self.config.model_type]
         if isinstance(found, dict):
@@ -141,7 +149,9 @@ class Receiver:
     @property
     def mixes(self) -> bool:
         """Return True if images of a call may have several sizes."""
-        return self.takes_patches or self.lists_sizes or bool(self.find("image_grid_pinpoints"))
+        cropped = bool({"image_token_pooling", "image_pixel_values"} & self.names)
+        tiles = cropped or bool(self.find("image_grid_pinpoints"))
+        return self.takes_patches or self.lists_sizes or tiles
 
     @property
     def lists_sizes(self) -> bool:

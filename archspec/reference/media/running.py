@@ -12,7 +12,7 @@ from archspec.reference.contents import cache_of, default_dtype
 from archspec.reference.media.hybrid import hybrid
 from archspec.reference.media.prompts import inputs, prompt, tokens_of_media
 from archspec.reference.media.receiver import Receiver
-from archspec.reference.media.tensors import Inputs
+from archspec.reference.media.tensors import Inputs, ones
 from archspec.reference.verdicts import Unavailable, measuring_errors, one_line
 
 LARGEST = 200_000_000  # parameters of a model with weights
@@ -108,6 +108,9 @@ def _next_inputs(model: Any, call: Call, taken: Inputs) -> tuple[Inputs, Inputs]
     given = {name: cache}
     if encoder is not model and "encoder_outputs" in to.names:
         given["encoder_outputs"] = encoded[-1]
+    if "image_encoder_embeddings" in to.names:  # which Idefics needs at each step
+        given["image_encoder_embeddings"] = output.image_outputs.last_hidden_state
+        given["image_attention_mask"] = ones(call.batch, call.tokens, len(call.images) // call.batch)
     return (inputs(to) if to.decodes else prompt(to, {}, call.tokens)), given
 
 

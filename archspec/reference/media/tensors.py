@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from archspec.reference.media.crops import crops, image_crops, padded_crops, patches_in_row, video_crops
 from archspec.reference.media.positioned import POSITIONS, image_patches, video_patches
 from archspec.reference.media.receiver import FEATURES, Receiver
 
@@ -34,8 +35,14 @@ _MELS = (
     "model_in_dim",
     "mel_dim",
 )
+_MERGED = ("inkling2_vision",)  # a patch is one for each token of the text
 _PAIRS = ("efficientloftr", "lightglue", "superglue")  # each item is two images
-_GROUPED = ("idefics", "colmodernvbert", "modernvbert")  # pixel values are those of each sequence
+_GROUPED = (
+    "idefics",
+    "colmodernvbert",
+    "modernvbert",
+    "perception_lm",
+)  # pixel values are those of each sequence
 _CHANNELS = (  # samples have channels
     *("encodec", "dac", "mimi", "mimi_encoder", "xcodec", "xcodec2", "higgs_audio_v2_tokenizer", "neucodec"),
     *("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pe_audio", "pe_audio_encoder"),
@@ -65,16 +72,19 @@ def _cut_images(to: Receiver) -> Inputs:
         return _patches(to, [(1, height, width) for height, width in sizes], to.grid_name)
     if POSITIONS & to.names:
         return image_patches(to)
-    if "spatial_shapes" in to.names:
-        return _padded_patches(to)
     if "image_sizes" in to.names and to.find("image_grid_pinpoints"):
         return _tiles(to)
-    if "aspect_ratio_ids" in to.names:
-        return _mllama_tiles(to)
     if "flattened_patches" in to.names:
         counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
         return {"flattened_patches": random(to, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
-    return {}
+    makers = {
+        "spatial_shapes": _padded_patches,
+        "target_sizes": lambda to: patches_in_row(to, to.call.images),
+        "image_token_pooling": image_crops,
+        "image_pixel_values": padded_crops,
+        "aspect_ratio_ids": _mllama_tiles,
+    }
+    return next((make(to) for name, make in makers.items() if name in to.names), {})
 
 
 def _whole_images(to: Receiver) -> Inputs:
@@ -86,6 +96,8 @@ def _whole_images(to: Receiver) -> Inputs:
     if to.config.model_type in _PAIRS:
         lead = n, 2
     found = {"pixel_values": random(to, *lead, to.channels, *shape)}
+    if to.config.model_type == "molmo2_vision":
+        return {"pixel_values": crops(to, n)}
     if to.lists_sizes:
         return found | {"image_sizes": integers(sizes)}
     if len({*sizes}) > 1:
@@ -94,6 +106,8 @@ def _whole_images(to: Receiver) -> Inputs:
         found["pixel_attention_mask"] = ones(*lead, *shape)
     if "interpolate_pos_encoding" in to.names and shape != to.side:
         found["interpolate_pos_encoding"] = True
+    if "image_encoder_embeddings" in to.names:
+        found["image_attention_mask"] = ones(batch, to.call.tokens, _each(to))
     return found | _prompts(to, shape)
 
 
@@ -115,6 +129,10 @@ def videos(to: Receiver) -> Inputs:
         return {"pixel_values_videos": found.pop("pixel_values"), **found}
     if "video_position_ids" in to.names:
         return video_patches(to)
+    if "video_token_pooling" in to.names:
+        return video_crops(to)
+    if "target_sizes_videos" in to.names:
+        return patches_in_row(to, [size for frames, *size in sizes for _ in range(frames)], "_videos")
     if len({*sizes}) > 1:
         raise ValueError("videos of several sizes in one call")
     frames, height, width = sizes[0]
@@ -193,12 +211,14 @@ def _mels(to: Receiver) -> int:
 
 def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
     """Return patches of images of any size, one after the other, as Qwen2-VL's processor cuts them."""
-    deep, side = to.frames_of_patch, to.patch
+    merged = to.tower("vision").model_type in _MERGED
+    deep, side = to.frames_of_patch, to.patch * (to.merge if merged else 1)
     if any(h % side or w % side or (f > 1 and f % deep) for f, h, w in sizes):
         raise ValueError(f"sizes are not multiples of patches of {deep} frames and {side} by {side}")
     grids = [(-(-f // deep), h // side, w // side) for f, h, w in sizes]
     square = to.config.model_type in _SQUARE_PATCHES
     shape = (to.channels, side, side) if square else (to.channels * deep * side**2,)
+    shape = (side, side, to.channels) if merged else shape
     name = "hidden_states" if "hidden_states" in to.names else "pixel_values"
     found = {name: random(to, sum(prod(one) for one in grids), *shape)}
     found[grid] = integers([one[1:] for one in grids] if grid == "image_grid_hw" else grids)

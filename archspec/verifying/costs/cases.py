@@ -35,6 +35,17 @@ _MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12
 _GLM: Config = {"rope_parameters": {**_MROPE, "partial_rotary_factor": 0.5}}
 _HUNYUAN: Config = {"head_dim": 64, "rope_parameters": _MROPE}
 _EXPERTS: Config = {"mlp_layer_types": ["dense", "sparse"], "num_hidden_layers": 2, "num_experts_per_tok": 6}
+_OCR: Config = {
+    "sam_config": {"downsample_channels": [512, 896]},
+    "encoder_config": {"hidden_size": 896, "num_attention_heads": 14, "num_key_value_heads": 2},
+}
+_MINICPMS = ("minicpm_ocr", "minicpmv4_6", "minicpmv4_7")
+_MINICPM: Config = {"insert_layer_id": 0, "image_token_id": 101, "video_token_id": 102, "merger_times": 1}
+_MUSE: Config = {
+    "vision_config": {"hidden_size": 1536, "num_attention_heads": 16, "merge_size": 2},
+    "out_hidden_size": 6144,
+    "projector_hidden_size": 4096,
+}
 _NEEDED: dict[str, Config] = {  # without them the model is built, but its forward pass fails or takes long
     "dbrx": {"attn_config": {"rope_theta": 10000.0, "clip_qkv": 8}},
     "bamba": {"attn_layer_indices": [1]},
@@ -49,11 +60,35 @@ _NEEDED: dict[str, Config] = {  # without them the model is built, but its forwa
     "glm4v_moe_text": {**_GLM, "head_dim": 128},
     "glm4v_moe": {"text_config": {**_GLM, "head_dim": 128}},
     "deepseek_ocr2_text": _EXPERTS,
-    "deepseek_ocr2": {"text_config": _EXPERTS},
+    "deepseek_ocr2": {"text_config": _EXPERTS, "vision_config": _OCR},
+    "deepseek_ocr2_vision": _OCR,
+    "granite4_vision": {
+        "vision_config": {"model_type": "clip_vision_model", "image_size": 336, "patch_size": 14},
+        "downsample_rate": "4/8",
+        "deepstack_layer_map": [[1, 0], [2, 1]],
+    },
+    "kimi_k25": {
+        "vision_config": {"hidden_size": 1152, "num_attention_heads": 16},
+        "projection_hidden_size": 1152,
+    },
+    "molmo2": {
+        "vision_config": {
+            **{"hidden_size": 1152, "image_size": [378, 378], "patch_size": 14},
+            "num_position_embeddings": 729,
+        },
+        "adapter_config": {"hidden_size": 1152, "text_hidden_size": 4096, "vision_feature_layer": [1, 0]},
+        "text_config": {"hidden_size": 4096},
+    },
+    "muse_glimmer": _MUSE,
+    "muse_spark": _MUSE,
+    "phi4_multimodal": {"vision_config": {"image_size": 448, "crop_size": 448, "patch_size": 14}},
     "hunyuan_vl_text": _HUNYUAN,
     "hunyuan_vl": {"text_config": _HUNYUAN},
     "qwen3_omni_moe_text": {"num_attention_heads": 32},
     "qwen3_omni_moe_thinker": {"text_config": {"num_attention_heads": 32}},
+    **dict.fromkeys(_MINICPMS, _MINICPM),
+    **{f"{name}_vision": {"insert_layer_id": 0} for name in _MINICPMS},
+    "udop": {"d_model": 128, "d_ff": 256},
     "zamba": {"num_hidden_layers": 7},
     "step3p5": {"sliding_window": 16},
     "step3p7": {"text_config": {"sliding_window": 16}},

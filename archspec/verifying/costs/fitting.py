@@ -46,12 +46,14 @@ _LCNET_V4 = {
 }
 _GRANITE_SPEECH: Config = {"projector_config": {"model_type": "blip_2_qformer", "encoder_hidden_size": 1024}}
 _LLAMA4: Config = {"hidden_size": 1408, "vision_output_dim": 4096, "image_size": 336}
+_MODERNVBERT: Config = {"vision_config": {"model_type": "siglip_vision_model", "image_size": 512}}
 _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
     "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 490, "patch_size": 14}},
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
     "beit": {"out_indices": [1, 2, 3, 4]},
     "bridgetower": {"contrastive_hidden_size": 512, "logit_scale_init_value": 2.6592},
     "blip-2": {"image_token_id": 50265},
+    "colmodernvbert": {"vlm_config": {"model_type": "modernvbert", **_MODERNVBERT}},
     "edgetam": {"vision_config": {"backbone_config": _REPVIT}},
     "edgetam_vision_model": {"backbone_config": _REPVIT},
     "gemma3": {"vision_config": {"image_size": 896, "patch_size": 14}},
@@ -102,6 +104,7 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
             "out_features": [f"stage{i + 1}" for i in range(6)],
         }
     },
+    "modernvbert": _MODERNVBERT,
     "moonshine_streaming": {"num_key_value_heads": 8},
     "llama4": {"vision_config": _LLAMA4},
     "llama4_vision_model": _LLAMA4,
