@@ -14,7 +14,7 @@ from operator import le, ne
 from archspec.configs.scope import Scope
 from archspec.costs.media.flowing import Flowing
 from archspec.costs.media.merging import idle, merge
-from archspec.costs.media.sizes import UNKNOWN, Maps, unknown_size, value_text
+from archspec.costs.media.sizes import UNKNOWN, Maps, missing_items, unknown_size, value_text
 from archspec.costs.records import Axes
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Locals
@@ -111,6 +111,10 @@ class OnItems(Flowing):
         assert frame.module is not None
         if modality not in frame.sections:
             frame.sections[modality] = self.groups(modality, modality not in frame.module.placeholders)
+            if modality in frame.module.needs:
+                self.modalities[modality] = True
+                if not frame.sections[modality]:
+                    raise missing_items(modality, frame.module.name)
             for outer in self.frames:
                 outer.inner.setdefault(modality, frame.sections[modality])
         found: list[Group] = frame.sections[modality]
@@ -203,10 +207,30 @@ class OnItems(Flowing):
         modality = f"{name.partition('_')[0]}s"
         outer = self.axes or {}
         groups = frame.sections.get(modality) or frame.inner.get(modality, [])
+        if groups:
+            self._check_shares(modality, groups, frame)
         if len(groups) == 1 and value_of(groups[0].start["batch"]) == value_of(outer["batch"]):
             return groups[0].now["tokens"]
         total = sum(group.now["batch"] * group.now["tokens"] for group in groups)
         return total // outer["batch"] if groups else 0
+
+    def _check_shares(self, modality: str, groups: list[Group], frame: Frame) -> None:
+        """Check that sequences that attend to items have equally many: one each if they need one."""
+        assert frame.module is not None and self.axes is not None
+        number = sum(value_of(group.start["batch"]) for group in groups)
+        batch, name, one = value_of(self.axes["batch"]), frame.module.name, modality[:-1]
+        if not self.modalities.get(modality):
+            if number % batch:
+                message = f"{number} {modality} for {batch} sequences: {name} takes as many for each of them"
+                raise ArchspecError(message, help=f"pass a multiple of {batch}")
+            return
+        if number != batch:
+            message = f"{name} takes one {one} for each sequence"
+            message += f": {number} do not fit {option('batch', batch)}"
+            raise ArchspecError(message, help=f"pass {option('batch', number)}, or {batch} of the {modality}")
+        if len({value_of(group.now["tokens"]) for group in groups}) > 1:
+            message = f"{name} takes {modality} of one size in a forward pass"
+            raise ArchspecError(message, help=f"run it on each {one} by itself")
 
     def number_of_items(self, modality: str, frame: Frame) -> Any:
         """Return the number of a call's items of a modality."""
