@@ -240,8 +240,10 @@ class OnItems(Flowing):
     def of_all(self, name: str, node: ast.expr, local: Locals) -> Any:
         """Return the sum or the maximum of an expression's values over all items that run together."""
         frame, found = self.frames[-1], []
-        outer = frame.now
-        for group in self.open_groups:
+        outer, groups = frame.now, self.open_groups
+        if not self.on_items:  # of all modalities
+            groups = [group for each in {**frame.inner, **frame.sections}.values() for group in each]
+        for group in groups:
             frame.now = group.start
             value = self.visit(node, dict(local))
             found.append(value if name == "most" else group.start["batch"] * value)

@@ -111,12 +111,15 @@ def prompt(to: Receiver, counts: dict[str, list[int]], tokens: int) -> Inputs:
     rows, word = _sequences(to, counts), _word(to)
     if max(len(row) for row, _ in rows) > tokens:
         raise ValueError(f"the placeholders are more than {tokens} tokens")
+    seen = [len(types) + types.count(0) for _, types in rows]  # with a token before and after each item
     for row, types in rows:
         types += [0] * (tokens - len(row))
         row += [word] * (tokens - len(row))
     found = {"input_ids": integers([row for row, _ in rows])}
     if "mm_token_type_ids" in to.names:
         found["mm_token_type_ids"] = integers([types for _, types in rows])
+    if "moe_mm_token_type_ids" in to.names:
+        found["moe_mm_token_type_ids"] = integers([[1] * one + [0] * (tokens - one) for one in seen])
     return found
 
 
