@@ -58,6 +58,7 @@ class OnItems(Flowing):
         self.modalities: dict[str, bool] = {}  # True if the class does not run without
         self.taken: dict[str, tuple[Any, ...]] = {}
         self.only: set[str] = set()  # modalities of which the class takes no other size
+        self.instructed = False  # its items are encoded together with a text of `encoder_tokens`
         self.placed: dict[str, list[Placed]] = {}
         self.open_groups: list[Group] = []  # that run now
 
@@ -111,6 +112,7 @@ class OnItems(Flowing):
         assert frame.module is not None
         if modality not in frame.sections:
             frame.sections[modality] = self.groups(modality, modality not in frame.module.placeholders)
+            self.instructed |= "encoder_tokens" in frame.module.needs
             if modality in frame.module.needs:
                 self.modalities[modality] = True
                 if not frame.sections[modality]:
@@ -171,7 +173,7 @@ class OnItems(Flowing):
         size = [*size, *size[-1:] * (len(names) - len(size))]
         given = [frame.axes[name] for name in names]
         if module.other_sizes == "multiples":
-            self._check_multiples(modality, given[-2:], size[-2:])
+            self._check_multiples(modality, names[-2:], given[-2:], size[-2:])
             return
         if UNKNOWN in given:
             self.taken[modality] = tuple(size)
@@ -190,11 +192,11 @@ class OnItems(Flowing):
                 written = option(modality, [written_size(map(value_of, size))])
             raise ArchspecError(message, help=f"pass {written}, or leave out {option(modality)}")
 
-    def _check_multiples(self, modality: str, given: list[Any], units: list[Any]) -> None:
+    def _check_multiples(self, modality: str, names: list[str], given: list[Any], units: list[Any]) -> None:
         if UNKNOWN in given:
             raise unknown_size(modality)
         if any(size % unit != 0 for size, unit in zip(given, units, strict=True)):
-            message = f"height and width of {modality} must be multiples of {value_text(units)}"
+            message = f"{' and '.join(names)} of {modality} must be multiples of {value_text(units)}"
             help_ = f"pass other sizes, or leave out {option('processed')}"
             raise ArchspecError(f"{message}, not {value_text(given)}", help=help_)
 

@@ -12,6 +12,8 @@ from archspec.reference.media.tensors import MAKERS, Inputs, integers, random
 _CODES = {"image": 1, "video": 2, "audio": 3}  # of mm_token_type_ids
 _COUNTS = {  # fields with the tokens of an item, where no method returns as many features
     ("blip-2", "image"): "num_query_tokens",
+    ("instructblip", "image"): "num_query_tokens",
+    ("instructblipvideo", "video"): "num_query_tokens",
     ("gemma3n", "audio"): "audio_soft_tokens_per_image",
 }
 _FIRST_WORD = 5  # the ids before are often special
@@ -33,7 +35,8 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
     for kind, taken in given.items():
         get, field = _features_of(to.model, kind, taken), _COUNTS.get((to.config.model_type, kind))
         if taken and field is not None and _token(to, kind) is not None:
-            found[kind] = [int(to.find(field))] * len(getattr(to.call, f"{kind}s"))
+            sizes = getattr(to.call, f"{kind}s")
+            found[kind] = [int(to.find(field)) * (size[0] if kind == "video" else 1) for size in sizes]
         elif taken and get is None and "feature_attention_mask" in taken:
             found[kind] = _lengths(to.model, taken["feature_attention_mask"])
         elif taken and get is not None and _token(to, kind) is not None:

@@ -40,7 +40,7 @@ _CHANNELS = (  # samples have channels
     *("encodec", "dac", "mimi", "mimi_encoder", "xcodec", "xcodec2", "higgs_audio_v2_tokenizer", "neucodec"),
     *("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pe_audio", "pe_audio_encoder"),
     *("pe_audio_video", "pe_audio_video_encoder", "wavtokenizer", "wavtokenizer_encoder"),
-    *("vibevoice_acoustic_tokenizer", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_asr"),
+    *("vibevoice", "vibevoice_acoustic_tokenizer", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_asr"),
     *("omniasr", "omniasr_audio", "omniasr_ctc"),
 )
 _CHUNKED = ("qwen3_asr_encoder",)  # frames are padded to whole chunks

@@ -121,6 +121,45 @@ def test_a_class_that_needs_images_asks_for_them() -> None:
             forward(model_type, architecture, tokens=99)
 
 
+def test_an_instruction_has_a_length_of_its_own() -> None:
+    image = {"images": ((224, 224),), "tokens": 50}
+    with pytest.raises(
+        ArchspecError, match=r"also reads an instruction with its images\nhelp: pass its length, enc"
+    ):
+        forward("instructblip", "InstructBlipModel", **image)
+    short, longer = (
+        forward("instructblip", "InstructBlipModel", encoder_tokens=one, **image).flops_by_module
+        for one in (4, 9)
+    )
+    path = "qformer.encoder.layer.0."
+    names = {"intermediate.dense", "attention.attention.query", "crossattention.attention.query"}
+    found = {name: longer[path + name] / short[path + name] for name in names}
+    assert found == {
+        "intermediate.dense": 9 / 4,
+        "attention.attention.query": (32 + 9) / (32 + 4),
+        "crossattention.attention.query": 1,
+    }
+
+
+def test_both_modalities_are_added_up() -> None:
+    """ERNIE's experts of images run on the tokens of images and of videos, and on those around them."""
+    raw = {"text_config": {"num_hidden_layers": 2}, "vision_config": {"depth": 1}}
+    items = {"images": ((56, 84),), "videos": ((4, 56, 56),)}
+    call = forward("ernie4_5_vl_moe", "Ernie4_5_VLMoeModel", raw, tokens=99, **items)
+    assert call.tokens_by_item == {"images": [6], "videos": [8]}
+    gates = [
+        call.flops_by_module[f"language_model.layers.1.mlp.{one}_moe.gate"] for one in ("text", "vision")
+    ]
+    assert [one // (2 * 2560 * 64) for one in gates] == [99 - 18, 18]
+
+
+def test_an_audio_of_whole_frames() -> None:
+    raw = {"num_key_value_heads": 8}
+    assert forward("moonshine_streaming", "MoonshineStreamingModel", raw, tokens=4, audios=(1600,)).flops
+    with pytest.raises(ArchspecError, match="length of audios must be multiples of 80, not 1,601"):
+        forward("moonshine_streaming", "MoonshineStreamingModel", raw, tokens=4, audios=(1601,))
+
+
 def test_pooling_to_more_tokens_than_patches_is_refused() -> None:
     """Gemma 3's default config makes 256 tokens of 14 x 14 patches, which fails in transformers."""
     assert forward("gemma3", "Gemma3ForConditionalGeneration", tokens=9).flops
