@@ -31,7 +31,7 @@ from archspec.typing_light import Any
 
 _ENCODER_AXES, _READS = ("encoder_tokens", "new_encoder_tokens"), ("attends", "reads_encoder")
 _ITSELF = (None, None)  # a read of a layer's index itself
-_REUSED = ("memo", "layers", "outputs", "taken", "only", "encodes", "returns_cache", *_READS)
+_REUSED = ("memo", "layers", "outputs", "taken", "only", "encodes", "instructed", "returns_cache", *_READS)
 _Reads = list[tuple[Any, Any]]  # the lists that a layer reads by its index, with their items there
 
 

@@ -266,7 +266,10 @@ def validation_gap(scope: Scope, gap: str | None) -> str | None:
 
 def check_encoder(built: CostBuilder, architecture: str, encoder_tokens: int | None) -> None:
     """Raise :class:`ArchspecError` for a useless or missing sequence length of an encoder."""
-    if encoder_tokens and built.modalities and not built.encodes:
+    if built.instructed and not encoder_tokens:
+        message = f"{architecture} also reads an instruction with its {' and '.join(built.modalities)}"
+        raise ArchspecError(message, help=f"pass its length, {option('encoder_tokens', 16)}, for example")
+    if encoder_tokens and built.modalities and not (built.encodes or built.instructed):
         name, items = option("encoder_tokens"), " and ".join(built.modalities)
         message = f"{name} has no effect: the length of the encoder follows from the {items}"
         raise ArchspecError(message, help=f"leave out {name}")

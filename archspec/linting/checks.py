@@ -142,6 +142,9 @@ def _paths(spec: Spec) -> Iterator[Problem]:
         for name in set(module.branches) - {*_nested_names(module.body)}:
             message = f"{module.name} has no attribute {name}"
             yield Problem(message, module.place, f"{module.name}.branches", _PATH_HELP)
+        for name in set(module.needs) - {*module.placeholders, "encoder_tokens"}:
+            message = f"{module.name} has no placeholders of {name}"
+            yield Problem(message, module.place, f"{module.name}.needs", "add them, or remove it from needs")
 
 
 def _nested_names(body: Body) -> Iterator[str]:

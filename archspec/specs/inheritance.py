@@ -93,6 +93,7 @@ def merge_base(module: Module, own: Modules, inherited: Spec, trail: tuple[str, 
         branches=module.branches or tuple(name for name in base.branches if _is_built(body.get(name))),
         after=module.after or base.after,
         placeholders=module.placeholders or base.placeholders,
+        needs=module.needs or base.needs,
         extends=None,
     )
     needed = _used_names(merged) | module.where.keys()  # names that only a replaced attribute used go

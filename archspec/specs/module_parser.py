@@ -151,6 +151,7 @@ class ModuleParser(PartReader):
             branches=self.texts(node, "branches"),
             after=self.named_expressions(node, "after", path, AFTER),
             placeholders=self.named_expressions(node, "placeholders", path, (*MODALITIES,)),
+            needs=self.texts(node, "needs"),
             runs=self._runs(self.mapping(node, "runs"), f"{name}.runs."),
             ops=self.expressions(node, "ops", path),
             cache=None if word == "none" else {} if word else self.shapes(node, "cache", path),

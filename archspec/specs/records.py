@@ -70,6 +70,7 @@ MODULE_KEYS = {
     "branches": Key("texts", "attributes that run on the module's input, and pass no size on"),
     "after": Key("by_axis", "axis: its value after the module"),
     "placeholders": Key("by_modality", "modality: the tokens of the text that an item takes the place of"),
+    "needs": Key("texts", "modalities, or `encoder_tokens`, without which the class does not run"),
 }
 RESERVED = tuple(MODULE_KEYS)  # what is not an attribute of a module
 MODALITIES = items.MODALITIES
@@ -171,6 +172,7 @@ class Module(NamedTuple):
     branches: tuple[str, ...] = ()
     after: Mapping[str, Expression] = _NOTHING
     placeholders: Mapping[str, Expression] = _NOTHING
+    needs: tuple[str, ...] = ()  # modalities, or encoder_tokens
     extends: Expression | None = None  # a call that is not merged in yet
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from archspec.errors import ArchspecError
+from archspec.language.values import value_of
 from archspec.typing_light import Any
 
 _RANKS = {"1d": ("length",), "2d": ("height", "width"), "3d": ("frames", "height", "width")}
@@ -38,6 +39,9 @@ def grid_after(layer: str, before: list[Any], arguments: list[Any], keywords: di
         names += ["dilation"]
     given = dict(zip(names, arguments[skip:], strict=False)) | keywords
     kernel = _each(given["kernel_size"], rank)
+    if any(value_of(size) < 1 for size in kernel):
+        message = f"the forward pass fails: {layer} has a kernel of size {' × '.join(map(str, kernel))}"
+        raise ArchspecError(message, help="change the sizes in the config that set it")
     usual = kernel if "Pool" in layer else 1
     stride = _each(given.get("stride", usual) or usual, rank)
     dilation = _each(given.get("dilation", 1), rank)

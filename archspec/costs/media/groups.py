@@ -14,7 +14,7 @@ from operator import le, ne
 from archspec.configs.scope import Scope
 from archspec.costs.media.flowing import FRESH, Flowing
 from archspec.costs.media.merging import idle, merge
-from archspec.costs.media.sizes import UNKNOWN, Maps, unknown_size, value_text
+from archspec.costs.media.sizes import UNKNOWN, Maps, missing_items, unknown_size, value_text
 from archspec.costs.records import GRADIENT, Axes
 from archspec.errors import ArchspecError, option
 from archspec.language.expression import Locals
@@ -58,6 +58,7 @@ class OnItems(Flowing):
         self.modalities: dict[str, bool] = {}  # True if the class does not run without
         self.taken: dict[str, tuple[Any, ...]] = {}
         self.only: set[str] = set()  # modalities of which the class takes no other size
+        self.instructed = False  # its items are encoded together with a text of `encoder_tokens`
         self.placed: dict[str, list[Placed]] = {}
         self.open_groups: list[Group] = []  # that run now
         self.towers: set[str] = set()  # the first attributes that run on items
@@ -113,6 +114,11 @@ class OnItems(Flowing):
         assert frame.module is not None
         if modality not in frame.sections:
             frame.sections[modality] = self.groups(modality, modality not in frame.module.placeholders)
+            self.instructed |= "encoder_tokens" in frame.module.needs
+            if modality in frame.module.needs:
+                self.modalities[modality] = True
+                if not frame.sections[modality]:
+                    raise missing_items(modality, frame.module.name)
             for outer in self.frames:
                 outer.inner.setdefault(modality, frame.sections[modality])
         found: list[Group] = frame.sections[modality]
@@ -170,7 +176,7 @@ class OnItems(Flowing):
         size = [*size, *size[-1:] * (len(names) - len(size))]
         given = [frame.axes[name] for name in names]
         if module.other_sizes == "multiples":
-            self._check_multiples(modality, given[-2:], size[-2:])
+            self._check_multiples(modality, names[-2:], given[-2:], size[-2:])
             return
         if UNKNOWN in given:
             self.taken[modality] = tuple(size)
@@ -189,11 +195,11 @@ class OnItems(Flowing):
                 written = option(modality, [written_size(map(value_of, size))])
             raise ArchspecError(message, help=f"pass {written}, or leave out {option(modality)}")
 
-    def _check_multiples(self, modality: str, given: list[Any], units: list[Any]) -> None:
+    def _check_multiples(self, modality: str, names: list[str], given: list[Any], units: list[Any]) -> None:
         if UNKNOWN in given:
             raise unknown_size(modality)
         if any(size % unit != 0 for size, unit in zip(given, units, strict=True)):
-            message = f"height and width of {modality} must be multiples of {value_text(units)}"
+            message = f"{' and '.join(names)} of {modality} must be multiples of {value_text(units)}"
             help_ = f"pass other sizes, or leave out {option('processed')}"
             raise ArchspecError(f"{message}, not {value_text(given)}", help=help_)
 
@@ -206,10 +212,30 @@ class OnItems(Flowing):
         modality = f"{name.partition('_')[0]}s"
         outer = self.axes or {}
         groups = frame.sections.get(modality) or frame.inner.get(modality, [])
+        if groups:
+            self._check_shares(modality, groups, frame)
         if len(groups) == 1 and value_of(groups[0].start["batch"]) == value_of(outer["batch"]):
             return groups[0].now["tokens"]
         total = sum(group.now["batch"] * group.now["tokens"] for group in groups)
         return total // outer["batch"] if groups else 0
+
+    def _check_shares(self, modality: str, groups: list[Group], frame: Frame) -> None:
+        """Check that sequences that attend to items have equally many: one each if they need one."""
+        assert frame.module is not None and self.axes is not None
+        number = sum(value_of(group.start["batch"]) for group in groups)
+        batch, name, one = value_of(self.axes["batch"]), frame.module.name, modality[:-1]
+        if not self.modalities.get(modality):
+            if number % batch:
+                message = f"{number} {modality} for {batch} sequences: {name} takes as many for each of them"
+                raise ArchspecError(message, help=f"pass a multiple of {batch}")
+            return
+        if number != batch:
+            message = f"{name} takes one {one} for each sequence"
+            message += f": {number} do not fit {option('batch', batch)}"
+            raise ArchspecError(message, help=f"pass {option('batch', number)}, or {batch} of the {modality}")
+        if len({value_of(group.now["tokens"]) for group in groups}) > 1:
+            message = f"{name} takes {modality} of one size in a forward pass"
+            raise ArchspecError(message, help=f"run it on each {one} by itself")
 
     def number_of_items(self, modality: str, frame: Frame) -> Any:
         """Return the number of a call's items of a modality."""
@@ -219,8 +245,10 @@ class OnItems(Flowing):
     def of_all(self, name: str, node: ast.expr, local: Locals) -> Any:
         """Return the sum or the maximum of an expression's values over all items that run together."""
         frame, found = self.frames[-1], []
-        outer = frame.now
-        for group in self.open_groups:
+        outer, groups = frame.now, self.open_groups
+        if not self.on_items:  # of all modalities
+            groups = [group for each in {**frame.inner, **frame.sections}.values() for group in each]
+        for group in groups:
             frame.now = group.start
             value = self.visit(node, dict(local))
             found.append(value if name == "most" else group.start["batch"] * value)

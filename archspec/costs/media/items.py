@@ -160,7 +160,7 @@ def default_sizes(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] 
     try:
         modalities = build_costs(scope, architecture, axes_of(call)).modalities
     except UnknownSize as error:
-        modalities = {error.modality: False}
+        modalities = {error.modality: True}
     probes = {name: _probe(scope, architecture, name) for name, required in modalities.items() if required}
     sizes = {name: None if built is None else built.taken.get(name) for name, built in probes.items()}
     return dict.fromkeys(modalities) | sizes

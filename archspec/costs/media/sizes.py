@@ -53,6 +53,14 @@ def unknown_size(modality: str) -> UnknownSize:
     return found
 
 
+def missing_items(modality: str, name: str) -> UnknownSize:
+    """Return the error for a class that does not run without items of a modality, if none is given."""
+    given = option(modality, [_EXAMPLES[modality]])
+    found = UnknownSize(f"{name} does not run without {modality}", help=f"pass {given}, for example")
+    found.modality = modality
+    return found
+
+
 def sizes_of(item: Any) -> tuple[Any, ...]:
     """Return the size of an item as a tuple; the size of an audio is a number."""
     return item if isinstance(item, tuple) else (item,)

@@ -13,6 +13,8 @@ from archspec.reference.media.tensors import MAKERS, Inputs, integers, random
 _CODES = {"image": 1, "video": 2, "audio": 3}  # of mm_token_type_ids
 _COUNTS = {  # fields with the tokens of an item, where no method returns as many features
     ("blip-2", "image"): "num_query_tokens",
+    ("instructblip", "image"): "num_query_tokens",
+    ("instructblipvideo", "video"): "num_query_tokens",
     ("gemma3n", "audio"): "audio_soft_tokens_per_image",
 }
 _FIRST_WORD = 5  # the ids before are often special
@@ -37,7 +39,8 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
             taken = {"pixel_values": taken["pixel_values_videos"]}
             get = _features_of(to.model, "image", taken)
         if taken and field is not None and _token(to, kind) is not None:
-            found[kind] = [int(to.find(field))] * len(getattr(to.call, f"{kind}s"))
+            sizes = getattr(to.call, f"{kind}s")
+            found[kind] = [int(to.find(field)) * (size[0] if kind == "video" else 1) for size in sizes]
         elif "image_pixel_values" in taken:
             found[kind] = tokens_of_crops(to, taken)
         elif taken and get is None and "feature_attention_mask" in taken:
@@ -119,12 +122,15 @@ def prompt(to: Receiver, counts: dict[str, list[int]], tokens: int) -> Inputs:
     rows, word = _sequences(to, counts), _word(to)
     if max(len(row) for row, _ in rows) > tokens:
         raise ValueError(f"the placeholders are more than {tokens} tokens")
+    seen = [len(types) + types.count(0) for _, types in rows]  # with a token before and after each item
     for row, types in rows:
         types += [0] * (tokens - len(row))
         row += [word] * (tokens - len(row))
     found = {"input_ids": integers([row for row, _ in rows])}
     if "mm_token_type_ids" in to.names:
         found["mm_token_type_ids"] = integers([types for _, types in rows])
+    if "moe_mm_token_type_ids" in to.names:
+        found["moe_mm_token_type_ids"] = integers([[1] * one + [0] * (tokens - one) for one in seen])
     return found
 
 

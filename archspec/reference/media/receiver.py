@@ -21,7 +21,7 @@ _MERGES = (
     *("spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio"),
     *("pooling_kernel_size", "merge_kernel_size"),
 )
-_LISTED = ("pixtral", "emu3")
+_LISTED = ("pixtral", "emu3", "apertus1p5")
 _SIDES = {"depth_pro": 1536}  # of images, where the config has other sizes
 _ANY_LENGTH = (  # of audios; their positions limit only the text
     *("speech_to_text", "wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2"),

@@ -47,7 +47,7 @@ _CHANNELS = (  # samples have channels
     *("encodec", "dac", "mimi", "mimi_encoder", "xcodec", "xcodec2", "higgs_audio_v2_tokenizer", "neucodec"),
     *("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pe_audio", "pe_audio_encoder"),
     *("pe_audio_video", "pe_audio_video_encoder", "wavtokenizer", "wavtokenizer_encoder"),
-    *("vibevoice_acoustic_tokenizer", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_asr"),
+    *("vibevoice", "vibevoice_acoustic_tokenizer", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_asr"),
     *("omniasr", "omniasr_audio", "omniasr_ctc"),
 )
 _CHUNKED = ("qwen3_asr_encoder",)  # frames are padded to whole chunks
@@ -55,6 +55,7 @@ _STACKED = {"granite_speech5_encoder": 4}  # frames, a number that the config do
 _UNMASKED = (  # their masks are of tokens, or of samples of whole frames
     *("granite_speech", "granite_speech_plus", "pe_audio"),
 )
+_BOOLS = ("gemma3n",)  # their masks are bools
 _FIXED_MELS = {"gemma4_audio": 128, "gemma3n_audio": 128, "pop2piano": 512}  # that the config does not say
 _VIDEO_MERGE = 2  # by default of the processor of Video-LLaMA 3
 _PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
@@ -98,6 +99,9 @@ def _whole_images(to: Receiver) -> Inputs:
     found = {"pixel_values": random(to, *lead, to.channels, *shape)}
     if to.config.model_type == "molmo2_vision":
         return {"pixel_values": crops(to, n)}
+    if "high_res_pixel_values" in to.names:
+        side = to.config.high_res_vision_config.image_size
+        found["high_res_pixel_values"] = random(to, n, to.channels, side, side)
     if to.lists_sizes:
         return found | {"image_sizes": integers(sizes)}
     if len({*sizes}) > 1:
@@ -161,6 +165,8 @@ def audios(to: Receiver) -> Inputs:
     found = _waveform(to, longest) if "input_values" in to.names else _spectrogram(to, longest)
     for name in _audio_masks(to, found):
         found[name] = integers([[1] * one + [0] * (longest - one) for one in lengths])
+        if to.config.model_type in _BOOLS:
+            found[name] = found[name].bool()
     if "audio_mel_mask" in to.names:  # of padding
         found["audio_mel_mask"] = ~ones(len(lengths), longest).bool()
     if "chunk_sample_lengths" in to.names:

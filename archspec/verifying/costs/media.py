@@ -29,6 +29,7 @@ _NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path", "per_layer_conf
 _DEPTH = re.compile(
     r"(num_hidden|num|n|encoder|decoder|num_encoder|num_decoder|hidden)_(layers?|blocks)|depth|num_res_blocks"
 )
+_SHARED = "num_kv_shared_layers"
 _LISTS = re.compile(
     r".*(indexes|indices|_index|deepstack_visual.*|feature_layers?|extract_layers|cross_attention_layers)"
 )
@@ -146,6 +147,8 @@ def _few_layers(config: Any) -> Config:
                 key: one for key, one in fields.items() if isinstance(one, list | tuple) and len(one) == value
             }
             chosen = _each_kind([*zip(*by_layer.values(), strict=True)], least)
+            if fields.get(_SHARED):  # of each kind one more, which takes the keys of the first
+                found[_SHARED], chosen = len(chosen), chosen * 2
             found |= {name: len(chosen)} | {key: [one[i] for i in chosen] for key, one in by_layer.items()}
         elif name.endswith("out_indices") and value:
             found[name] = [one + (name == "out_indices") for one in range(len(value))]

@@ -9,7 +9,7 @@ import pytest
 import archspec
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
-from archspec.costs.media.items import takes
+from archspec.costs.media.items import default_sizes, takes
 from archspec.costs.media.sizes import UNKNOWN
 from archspec.costs.records import Call, inner_axes
 from archspec.errors import ArchspecError
@@ -75,6 +75,96 @@ def test_a_decoder_attends_to_the_whole_audio() -> None:
     assert [kept.shape for kept in cross] == [(2, 6, 1500, 64)] * 2
     with pytest.raises(ArchspecError, match="the length of the encoder follows from the audios"):
         forward("whisper", "WhisperModel", small, tokens=3, encoder_tokens=9)
+
+
+_EIGHT = {"audios": (3000,) * 8}
+_ONE_EACH = [
+    ("whisper", "WhisperModel", _EIGHT),
+    ("speech_to_text", "Speech2TextModel", _EIGHT),
+    ("speecht5", "SpeechT5ForSpeechToText", {"audios": (16000,) * 8}),
+    ("moonshine", "MoonshineModel", {"audios": (16000,) * 8}),
+    ("parakeet_rnnt", "ParakeetForRNNT", {"audios": (160,) * 8}),
+    ("vision-encoder-decoder", "VisionEncoderDecoderModel", {"images": ((224, 224),) * 8}),
+    ("pix2struct", "Pix2StructForConditionalGeneration", {"images": ((64, 64),) * 8}),
+    ("blip", "BlipForConditionalGeneration", {"images": ((384, 384),) * 8}),
+]
+
+
+@pytest.mark.parametrize(("model_type", "architecture", "items"), _ONE_EACH)
+def test_a_sequence_that_attends_to_an_item_has_one(
+    model_type: str, architecture: str, items: dict[str, Any]
+) -> None:
+    """Several clips of one sequence fail in transformers."""
+    message = r"takes one \w+ for each sequence: 8 do not fit batch=1\nhelp: pass batch=8"
+    with pytest.raises(ArchspecError, match=message):
+        forward(model_type, architecture, tokens=4, **items)
+    whole = forward(model_type, architecture, tokens=4, batch=8, **items)
+    [(modality, given)] = items.items()
+    each = forward(model_type, architecture, tokens=4, batch=8, **{modality: given[:1]})
+    assert whole.flops_by_module == each.flops_by_module
+
+
+def test_sequences_have_equally_many_items_to_attend_to() -> None:
+    image = (448, 448)
+    with pytest.raises(ArchspecError, match="3 images for 2 sequences: MllamaModel takes as many for each"):
+        forward("mllama", "MllamaModel", tokens=4, batch=2, images=(image,) * 3)
+    with pytest.raises(ArchspecError, match="Speech2TextModel takes audios of one size"):
+        forward("speech_to_text", "Speech2TextModel", tokens=4, batch=2, audios=(1000, 501))
+
+
+def test_a_class_that_needs_images_asks_for_them() -> None:
+    message = r"does not run without images\nhelp: pass images=\['224x224'\]"
+    for model_type, architecture in (("blip-2", "Blip2Model"), ("kosmos-2", "Kosmos2Model")):
+        scope = Scope(shipped_library().load(model_type), {"model_type": model_type})
+        assert default_sizes(scope, architecture) == {"images": (224, 224)}
+        with pytest.raises(ArchspecError, match=message):
+            forward(model_type, architecture, tokens=99)
+
+
+def test_an_instruction_has_a_length_of_its_own() -> None:
+    image = {"images": ((224, 224),), "tokens": 50}
+    with pytest.raises(
+        ArchspecError, match=r"also reads an instruction with its images\nhelp: pass its length, enc"
+    ):
+        forward("instructblip", "InstructBlipModel", **image)
+    short, longer = (
+        forward("instructblip", "InstructBlipModel", encoder_tokens=one, **image).flops_by_module
+        for one in (4, 9)
+    )
+    path = "qformer.encoder.layer.0."
+    names = {"intermediate.dense", "attention.attention.query", "crossattention.attention.query"}
+    found = {name: longer[path + name] / short[path + name] for name in names}
+    assert found == {
+        "intermediate.dense": 9 / 4,
+        "attention.attention.query": (32 + 9) / (32 + 4),
+        "crossattention.attention.query": 1,
+    }
+
+
+def test_both_modalities_are_added_up() -> None:
+    """ERNIE's experts of images run on the tokens of images and of videos, and on those around them."""
+    raw = {"text_config": {"num_hidden_layers": 2}, "vision_config": {"depth": 1}}
+    items = {"images": ((56, 84),), "videos": ((4, 56, 56),)}
+    call = forward("ernie4_5_vl_moe", "Ernie4_5_VLMoeModel", raw, tokens=99, **items)
+    assert call.tokens_by_item == {"images": [6], "videos": [8]}
+    gates = [
+        call.flops_by_module[f"language_model.layers.1.mlp.{one}_moe.gate"] for one in ("text", "vision")
+    ]
+    assert [one // (2 * 2560 * 64) for one in gates] == [99 - 18, 18]
+
+
+def test_an_audio_of_whole_frames() -> None:
+    raw = {"num_key_value_heads": 8}
+    assert forward("moonshine_streaming", "MoonshineStreamingModel", raw, tokens=4, audios=(1600,)).flops
+    with pytest.raises(ArchspecError, match="length of audios must be multiples of 80, not 1,601"):
+        forward("moonshine_streaming", "MoonshineStreamingModel", raw, tokens=4, audios=(1601,))
+
+
+def test_pooling_to_more_tokens_than_patches_is_refused() -> None:
+    """Gemma 3's default config makes 256 tokens of 14 x 14 patches, which fails in transformers."""
+    assert forward("gemma3", "Gemma3ForConditionalGeneration", tokens=9).flops
+    with pytest.raises(ArchspecError, match="the forward pass fails: AvgPool2d has a kernel of size 0 × 0"):
+        forward("gemma3", "Gemma3ForConditionalGeneration", tokens=300, images=((224, 224),))
 
 
 def test_placeholders_of_an_encoder_decoder_are_tokens_of_its_encoder() -> None:
