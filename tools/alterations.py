@@ -29,7 +29,18 @@ _BIASED = {"Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTrans
 _IDLE = {"eps", "momentum", "dropout", "batch_first", "stride", "padding", "dilation", "num_heads", "groups"}
 _IDLE |= {"padding_idx", "num_groups"}
 _DEFAULT = re.compile(r"(?:[^=]*(?<![=!<>])= |or )")  # before the expression of a field
-_COSTS = ("runs", "ops", "cache", "saves")  # keys of a module that no tensor depends on
+_COSTS = (
+    "runs",
+    "ops",
+    "cache",
+    "saves",
+    "inputs",
+    "sizes",
+    "branches",
+    "after",
+    "placeholders",
+    "needs",
+)  # keys of a module that no tensor depends on
 Edit = tuple[int, int, str]  # a slice of a text, and the text that replaces it
 
 

@@ -63,10 +63,9 @@ class Forward:
     FLOPs are those of transformers' eager code, 2 per multiply-add, as torch's FlopCounterMode counts them:
     matrix products and convolutions. Norms, activations and softmax count as zero.
 
-    ``call`` has the batch size and lengths, ``architecture`` is the class. ``tree`` has its modules with
-    their costs, ``scope`` the config, ``built`` the builder. ``held`` names the other validated numbers:
-    `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory). ``files`` has a line
-    on the processing of each image, video and audio file. ``freeze`` are names of modules without gradients.
+    ``call`` has the lengths, ``tree`` the modules with their costs, ``scope`` the config of ``architecture``,
+    ``built`` the builder. ``held`` names the other validated numbers: `masked` FLOPs, `static` caches, the
+    `working_set` (peak temporary memory). ``files`` has a line on each file, ``freeze`` modules not to train.
     """
 
     files: tuple[str, ...] = ()

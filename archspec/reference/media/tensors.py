@@ -13,13 +13,8 @@ from archspec.reference.media.receiver import FEATURES, Receiver
 Inputs = dict[str, Any]
 _SQUARE_PATCHES = ("paddleocr_vl", "kimi_k25", "paddleocr_vl_vision", "kimi_k25_vision")
 _MELS_FIRST = (  # in input features, other classes have frames first
-    *(
-        "whisper",
-        "qwen2_audio_encoder",
-        "voxtral_encoder",
-        "voxtral_realtime_encoder",
-        "audioflamingo3_encoder",
-    ),
+    *("whisper", "qwen2_audio_encoder", "voxtral_encoder", "voxtral_realtime_encoder"),
+    "audioflamingo3_encoder",
     *("glmasr_encoder", "qwen2_5_omni_audio_encoder", "qwen3_omni_moe_audio_encoder", "qwen3_asr_encoder"),
     *("dots3_note_audio_encoder", "moss_transcribe_diarize_audio", "clvp_encoder", "clvp"),
     "qwen2_5_omni_bigvgan",
