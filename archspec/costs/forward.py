@@ -78,6 +78,7 @@ class Forward:
         held: Collection[str] = tuple(HELD),
         text_tokens: int | None = None,
         freeze: tuple[str, ...] = (),
+        like: CostBuilder | None = None,
         **named: Any,
     ) -> None:
         self.scope, self.architecture, self.held = scope, architecture, held
@@ -92,12 +93,11 @@ class Forward:
         if given["new_encoder_tokens"] is None:
             call = call._replace(new_encoder_tokens=call.default_new_encoder_tokens)
         self.call = with_items(call, scope, architecture)
-        self.built = build_costs(scope, architecture, axes_of(self.call, freeze=freeze))
+        self.built = build_costs(scope, architecture, axes_of(self.call, freeze=freeze), like)
         check_items(self.built, self.call)
         if text_tokens is not None and (more := placed_tokens(self.built, self.call)):
             self.call = self.call._replace(tokens=text_tokens + more)
-            axes = axes_of(self.call, freeze=freeze)
-            self.built = build_costs(scope, architecture, axes, like=self.built)
+            self.built = build_costs(scope, architecture, axes_of(self.call, freeze=freeze), self.built)
         check_placed(self.built, self.call)
         self.tree = self.built.root
         check_encoder(self.built, architecture, given["encoder_tokens"])

@@ -76,7 +76,8 @@ def _usual_forward(scope: Scope, architecture: str, lengths: dict[str, Any]) -> 
     alone = Forward(scope, architecture, **{**lengths, "text_tokens": 1}) if items else None
     if alone is not None and alone.call.tokens > tokens:
         return alone
-    return Forward(scope, architecture, **{**lengths, "tokens": tokens})
+    like = None if alone is None else alone.built
+    return Forward(scope, architecture, **{**lengths, "tokens": tokens}, like=like)
 
 
 def _check_textless(architecture: str, modality: str, lengths: dict[str, Any]) -> None:
