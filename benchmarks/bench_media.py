@@ -1,7 +1,7 @@
 """How long the costs of a vision-language model take, warm and cold.
 
-`python benchmarks/bench_media.py [CLASS ...]` prints medians. Warm: FLOPs at another image size, against those
-of LlamaForCausalLM at another number of tokens, in turn. Cold: a process with FLOPs of one image, against one
+`python benchmarks/bench_media.py [CLASS ...]` prints medians. Warm: FLOPs at another image size, against
+those of LlamaForCausalLM at another number of tokens. Cold: a process with FLOPs of one image, against one
 that counts the parameters of the same class.
 """
 
