@@ -180,8 +180,8 @@ class _Keeper:
         others = (*model.parameters(), *model.buffers(), *inputs)
         self.others = {storage_key(tensor) for tensor in others if tensor is not None}
         self.weighted = {name for name, module in model.named_modules() if module._parameters}
-        if checkpointing:
-            self.weighted |= {*_checkpointed(model)}
+        self.layers = {*_checkpointed(model)} if checkpointing else set[str]()
+        self.weighted |= self.layers
         self.saved: list[_Saving] = []
         self.returned: dict[int, tuple[str, Any]] = {}
         self.running: list[str] = []
@@ -191,10 +191,16 @@ class _Keeper:
         packed = _Packed(tensor.detach())  # a tensor that its own graph keeps would never be freed
         if key not in self.others:
             if self.checkpointing and not tensor.requires_grad and all(key != one.key for one in self.saved):
-                module = _LAYER.split(module)[0]
+                module = self.parent(module)
             nbytes = local_part(tensor).untyped_storage().nbytes()
             self.saved.append(_Saving(ref(packed), key, Storage(module, nbytes, packed.tensor)))
         return packed
+
+    def parent(self, module: str) -> str:
+        """Return the module around the layer that runs again, if the module is in one."""
+        names = module.split(".")
+        parts = (".".join(names[:end]) for end in range(1, len(names) + 1))
+        return next((_LAYER.split(one)[0] for one in parts if one in self.layers), module)
 
     def storages(self) -> list[Storage]:
         """Return what is still saved; a part of the graph without an output is freed."""

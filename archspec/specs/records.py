@@ -86,7 +86,8 @@ RUNS = (
     "times",
     "trained",
     "backward",
-    "frozen",
+    "hooked",
+    "kept",
     "pooled",
     "routed",
 )  # what `runs:` may set inside an attribute
@@ -94,6 +95,7 @@ TRAINING = (
     "element_bytes",
     "flash",
     "checkpointing",
+    "frozen",
     "gradient",
     "pooled",
 )  # what `saves:` may ask of a training step
