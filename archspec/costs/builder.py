@@ -7,6 +7,7 @@ import ast
 from archspec.configs.scope import Scope
 from archspec.costs.media.flowing import ADDED
 from archspec.costs.media.groups import OF_ALL
+from archspec.costs.media.merging import without_saves
 from archspec.costs.products import cache_tensors, evaluate_contraction, weight_costs
 from archspec.costs.records import (
     ALLOCATIONS,
@@ -15,9 +16,9 @@ from archspec.costs.records import (
     OUTPUT_SIZES,
     Axes,
     Call,
+    asks_gradients,
     axes_of,
     inner_axes,
-    is_checkpointing,
     is_training,
 )
 from archspec.costs.saving import Saving
@@ -80,6 +81,7 @@ class Costed(Saving):
         if (modality := self.whole_modality(module)) is not None:
             return self.run_whole(modality, lambda: self.instantiate(module, scope, arguments, node))
         built = self._instantiate_layer(module, scope, arguments, node)
+        self.width = None
         if self.on_items:
             self.pass_on(built.passed_on)
         return built
@@ -180,7 +182,7 @@ class Costed(Saving):
             self.outputs[id(built)] = built, self.axes["batch"] * self.axes["tokens"] * width
         self.save_layer(built, name, arguments, before, on_grid is not None)
         if self.on_items and built.tensors and name not in ADDED:
-            self.pass_layer(trains=not self.axes[FROZEN] or is_checkpointing(self.axes))
+            self.pass_layer(trains=not self.axes[FROZEN] or asks_gradients(self.axes))
         return built
 
     def trained_child(self, name: str, inner: Body) -> Node | None:
@@ -197,6 +199,7 @@ class Costed(Saving):
             self.encodes |= runs["tokens"].text == "new_encoder_tokens"
         values = {axis: self.evaluate_now(value) for axis, value in given.items()}
         positions, chosen = values.get("tokens"), values.pop("routed", None)
+        kept = values.pop("kept", True)
         idle = (self.keeps_empty or type(positions) is int) and positions == 0  # saves nothing, either
         outer, self.axes = self.axes, None if idle else inner_axes(self.axes or {}, values)
         child = self.part(inner)
@@ -207,6 +210,10 @@ class Costed(Saving):
         inside, self.axes = self.axes, outer
         if self.on_items and child is not None and inside is not None and isinstance(runs, dict):
             self.pass_on(inside)
+        elif self.on_items and inside is not None:
+            self.pass_states(inside)
+        if child is not None and not kept:
+            child = without_saves(child)
         if chosen is not None and child is not None and (routed := child.routed) is not None:
             child = child.copy()
             child.computed = routed._replace(chosen=chosen)
@@ -227,7 +234,7 @@ class Costed(Saving):
         products = [self._product(op, frame) for op in module.ops]
         products = [found for found in products if found is not None]
         built.costs = [*built.costs, *(cost for cost, _, _ in products)]
-        if is_training(self.axes) and self.has_gradients:
+        if is_training(self.axes) and (self.has_gradients or self.passes):
             built.saves = [*built.saves, *(saved for _, _, saved in products)]
         if built.cache is None or module.cache is None:
             built.cache = None

@@ -12,7 +12,6 @@ from archspec.costs.records import (
     GRADIENT,
     OUTPUT_SIZES,
     PRODUCTS,
-    UNUSED,
     Axes,
     Cost,
     Kept,
@@ -31,8 +30,10 @@ Costed = Any  # :class:`archspec.costs.builder.Costed`, which imports this modul
 _TRANSPOSED = ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 _RECURRENT = ("LSTM", "GRU")
 _STATISTIC = 4  # bytes: norms compute in float32
+ACTIVATIONS = {"GELU": 1, "SiLU": 1, "ReLU": 0, "Tanh": 0, "Sigmoid": 0}  # saved tensors, without its output
 _SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout", "PixelShuffle")
-_NORMS = ("LayerNorm", "RMSNorm")
+_BATCH_NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
+_SAVE_FROZEN = ("LayerNorm", "RMSNorm", *_BATCH_NORMS, "Conv1d", "Conv2d", "Conv3d")  # if a gradient passes
 _CACHE_LENGTHS = {  # the key that transformers' cache reads for a layer, by its type
     **dict.fromkeys(("sliding_attention", "hybrid_sliding", "reference_sliding_attention"), "sliding_window"),
     "chunked_attention": "attention_chunk_size",
@@ -65,26 +66,39 @@ def _attention_costs(tensors: list[Leaf], axes: Axes) -> list[Cost]:
     return [Cost("MultiheadAttention", flops, flops, once * axes["trained"] * axes["backward"])]
 
 
+def activation_saves(layer: str, axes: Axes, width: Any) -> list[Saved]:
+    """Return the bytes that an activation function saves of its input; the next layer saves its output."""
+    if not ACTIVATIONS[layer] or (axes[FROZEN] and not axes[GRADIENT]):
+        return []
+    positions = axes["times"] * axes["batch"] * axes["tokens"]
+    return [Saved(layer, None if width is None else axes["element_bytes"] * positions * width)]
+
+
 def layer_saves(layer: str, tensors: list[Leaf], axes: Axes, channels: Any = None) -> list[Saved]:
     """Return the bytes that a layer saves for the backward pass.
 
-    A Linear, or a convolution on items with so many ``channels``, saves its input if its weights are trained,
-    a norm its input and the statistics of each token. An embedding saves its indices, which are inputs.
+    A Linear, or a convolution on items with so many ``channels``, saves its input if its weights are trained;
+    a convolution also if only its input has a gradient. A norm saves its input and the statistics of each
+    token, or of each channel of a batch. An embedding saves its indices, which are inputs.
     RMSNorm is transformers' own, which computes in float32.
     """
-    reads_input = layer in _NORMS or channels is not None  # also for the gradient of its input alone
-    if layer in _SAVE_NOTHING or axes[UNUSED] or (axes[FROZEN] and not (axes[GRADIENT] and reads_input)):
+    if layer in _SAVE_NOTHING or (axes[FROZEN] and not (axes[GRADIENT] and layer in _SAVE_FROZEN)):
         return []
     positions, element = axes["times"] * axes["batch"] * axes["tokens"], axes["element_bytes"]
     if layer in OUTPUT_SIZES:
         return [Saved(layer, element * positions * tensors[0].shape[1 - OUTPUT_SIZES[layer]])]
     if channels is not None:
         return [Saved(layer, element * positions * channels)]
+    if layer in _BATCH_NORMS and tensors:
+        channels = tensors[0].shape[0]
+        return [Saved(layer, element * positions * channels + 2 * _STATISTIC * axes["times"] * channels)]
     if layer == "LayerNorm" and tensors:
         return [Saved(layer, positions * (element * tensors[0].shape[0] + 2 * _STATISTIC))]
     if layer == "RMSNorm" and tensors:
-        scaled = 0 if axes[FROZEN] else element  # what a trained weight multiplies
-        return [Saved(layer, positions * ((_STATISTIC + scaled) * tensors[0].shape[0] + _STATISTIC))]
+        width = tensors[0].shape[0]
+        given = _STATISTIC * (width + 1) if axes[GRADIENT] else 0
+        scaled = 0 if axes[FROZEN] else element * width  # what a trained weight multiplies
+        return [Saved(layer, positions * (given + scaled))]
     return [Saved(layer, None)]
 
 

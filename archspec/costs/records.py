@@ -17,7 +17,7 @@ PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight
 FLOWING = ("batch", "tokens", "context", *GRID, MAPS)  # axes that a module passes on to the next one
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
 FREEZE, FROZEN = "freeze", "frozen"  # axes: names of modules that are not trained; inside one of them
-UNUSED = "unused"  # an axis: inside a module whose output nothing reads
+HOOKED = "hooked"  # an axis: checkpointing asks for gradients of what a frozen tower's first layer returns
 GRADIENT = "gradient"  # an axis: the input of the next layer has a gradient, as items have none
 WITH_MEDIA = " with media"  # at the end of a kind of training
 _TOO_LONG = 2**62  # sizes of tensors have 64 bits
@@ -170,8 +170,8 @@ class Saved(NamedTuple):
 
 def axes_of(call: Call, allocation: str = EXACT, freeze: tuple[str, ...] = ()) -> Axes:
     """Return the axes of a forward pass whose KV cache has an allocation; ``freeze`` are names of modules."""
-    once: Axes = {"times": 1, "trained": 1, "backward": 2, "pooled": True}
-    once |= {FREEZE: freeze, FROZEN: False, UNUSED: False, GRADIENT: True}
+    once: Axes = {"times": 1, "trained": 1, "backward": 2, "pooled": True, HOOKED: True}
+    once |= {FREEZE: freeze, FROZEN: False, GRADIENT: True}
     lengths = {**call.lengths(), "context": call.context}
     return {**lengths, **once, "allocation": allocation, "media": call.media, "modality": None}
 
@@ -190,6 +190,11 @@ def is_training(axes: Axes | None) -> bool:
 def is_checkpointing(axes: Axes) -> bool:
     """Return True for the axes of a training step that recomputes layers."""
     return bool(axes.get("checkpointing"))
+
+
+def asks_gradients(axes: Axes) -> bool:
+    """Return True where what the first layer returns has a gradient though its weights have none."""
+    return is_checkpointing(axes) and bool(axes[HOOKED])
 
 
 def inner_axes(axes: Axes, given: Axes) -> Axes:

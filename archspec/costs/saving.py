@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from archspec.costs.media.flowing import FRESH
 from archspec.costs.media.later import Deferring
-from archspec.costs.products import axes_here, layer_saves
-from archspec.costs.records import (
-    FREEZE,
-    FROZEN,
-    GRADIENT,
-    UNUSED,
-    Axes,
-    Saved,
-    is_checkpointing,
-    is_training,
-)
+from archspec.costs.products import ACTIVATIONS, activation_saves, axes_here, layer_saves
+from archspec.costs.records import FREEZE, FROZEN, PRODUCTS, Axes, Saved, is_training
 from archspec.errors import ArchspecError
 from archspec.language.expression import Expression
 from archspec.specs.records import Body, Module
@@ -29,6 +20,7 @@ class Saving(Deferring):
     """
 
     axes: Axes | None = None
+    width: Any = None  # of the output of the layer before in a list; None if it is not known
 
     def start(self) -> None:
         super().start()
@@ -57,6 +49,11 @@ class Saving(Deferring):
         """Add what a layer saves, whose input has the axes ``before``."""
         if not is_training(before):
             return
+        if name in ACTIVATIONS:
+            assert self.axes is not None
+            built.saves = activation_saves(name, self.axes, self.width)
+            return
+        self.width = built.tensors[0].shape[0] if name in PRODUCTS and name != "Conv1D" else None
         channels = arguments[0] if on_grid and name.startswith("Conv") else None
         of_item = on_grid and before[FRESH]  # an input of the model is not saved
         built.saves = [] if of_item else layer_saves(name, built.tensors, before, channels)
@@ -69,7 +66,7 @@ class Saving(Deferring):
             return child
         if not child.leaf:
             self.fail(f"{name} is not a layer: write what it saves in its own module", stated.tree)
-        if self.axes is None or ((self.axes[FROZEN] or self.axes[UNUSED]) and not child.saves):
+        if self.axes is None or (self.axes[FROZEN] and not child.saves):
             return child  # without trained weights it saves nothing
         child = child.copy()
         child.saves = [self._evaluate_at(name, stated, before)]
@@ -80,17 +77,12 @@ class Saving(Deferring):
         assert self.axes is not None
         attributes = module.body if isinstance(module.body, dict) else {}
         own = [one for one in self.frames[-1].saves.items() if one[0] not in attributes]
-        if self.axes[UNUSED] or (self.axes[FROZEN] and not self._asks_for_gradients()):
-            return
+        if self.axes[FROZEN] and not self.passes:
+            own = []
         built.saves = [
             *built.saves,
             *(self._evaluate_at(name, stated, self.axes) for name, stated in own),
         ]
-
-    def _asks_for_gradients(self) -> bool:
-        """Return True in a frozen module whose inner layers have gradients of their inputs all the same."""
-        assert self.axes is not None
-        return is_checkpointing(self.axes) and bool(self.axes[GRADIENT])
 
     def _evaluate_at(self, name: str, stated: Expression, axes: Axes | None) -> Saved:
         frame = self.frames[-1]

@@ -7,7 +7,7 @@ from math import prod
 
 from archspec.costs.media.grid import grid_after, positions_of
 from archspec.costs.media.sizes import UNKNOWN, Maps, unknown_size
-from archspec.costs.records import FLOWING, FROZEN, GRADIENT, UNUSED, Axes
+from archspec.costs.records import FLOWING, FROZEN, GRADIENT, Axes, asks_gradients
 from archspec.errors import ArchspecError
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import value_of
@@ -61,6 +61,11 @@ class Flowing(Builder):
         assert self.axes is not None
         self.axes = {**self.axes, **{name: axes[name] for name in (*FLOWING, *_STATES)}}
 
+    def pass_states(self, axes: Axes) -> None:
+        """Run what follows on the size of a module's input."""
+        assert self.axes is not None
+        self.axes = {**self.axes, **{name: axes[name] for name in _STATES}}
+
     def pass_layer(self, trains: bool) -> None:
         """Note that a layer has run, which may have trained weights."""
         assert self.axes is not None
@@ -69,7 +74,7 @@ class Flowing(Builder):
 
     def gradient_axes(self, axes: Axes) -> Axes:
         """Return the axes of a layer without gradients that nothing asks for: of items, of frozen weights."""
-        if axes[FROZEN] or axes[UNUSED]:
+        if axes[FROZEN]:
             return {**axes, "trained": 0}
         if self.on_items and not axes[GRADIENT]:
             return {**axes, "backward": axes["backward"] - 1}
@@ -79,9 +84,15 @@ class Flowing(Builder):
     def has_gradients(self) -> bool:
         """True if products of the module that is being built have gradients."""
         axes = self.axes
-        if axes is None or axes[FROZEN] or axes[UNUSED]:
+        if axes is None or axes[FROZEN]:
             return False
         return not self.on_items or bool(axes[GRADIENT])
+
+    @property
+    def passes(self) -> bool:
+        """True if a gradient passes through the module that is being built, though its weights have none."""
+        axes = self.axes
+        return axes is not None and bool(axes[FROZEN]) and asks_gradients(axes) and bool(axes[GRADIENT])
 
     def evaluate_now(self, stated: Expression) -> Any:
         """Evaluate an expression at the axes of what runs next; `where:` keeps the module's own axes."""

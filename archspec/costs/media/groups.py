@@ -156,13 +156,13 @@ class OnItems(Flowing):
             given = ((axes["batch"], (UNKNOWN,) * len(names)),)
         if len(given) == 1 and required and value_of(given[0][0]) in (1, value_of(axes["batch"])):
             given = ((axes["batch"], given[0][1]),)  # one item for each sequence
-        found = []
+        found: list[Group] = []
         for count, size in given:
             grid = {**dict.fromkeys(GRID), MAPS: Maps(), **dict(zip(names, size, strict=True))}
             tokens = UNKNOWN if UNKNOWN in size else prod(size)
             none = {"past": 0, "encoder_tokens": 0, "new_encoder_tokens": 0}
             more = {"batch": count, "tokens": tokens, "context": tokens, "modality": modality}
-            more |= {FRESH: True, GRADIENT: False}
+            more |= {FRESH: True, GRADIENT: False, "first": not found}
             found.append(Group({**axes, **none, **grid, **more}))
         return found
 

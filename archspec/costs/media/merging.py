@@ -29,3 +29,11 @@ def idle(node: Node) -> Node:
     other.costs, other.saves = [], []
     other.children = {name: idle(child) for name, child in node.children.items()}
     return other
+
+
+def without_saves(node: Node) -> Node:
+    """Return a module whose output nothing reads, so that what it saves is freed."""
+    other = node.copy()
+    other.saves = []
+    other.children = {name: without_saves(child) for name, child in node.children.items()}
+    return other

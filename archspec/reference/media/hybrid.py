@@ -25,12 +25,22 @@ def hybrid() -> Iterator[None]:
 
 
 def _keep_values(function: Any, args: Any, kwargs: Any) -> Any:
-    """Make tensors of numbers on the CPU: these are not operations that a mode sees."""
+    """Make tensors of numbers on the CPU, and leave there those that move to meta: a mode does not see it."""
     import torch
+
+    if function is torch.Tensor.to and not args[0].is_meta:
+        args = tuple("cpu" if _is_device(one) and _is_meta(one) else one for one in args)
+        kwargs = {**kwargs, "device": "cpu"} if _is_meta(kwargs.get("device")) else kwargs
 
     if function in (torch.tensor, torch.as_tensor) and _is_meta(kwargs.get("device")):
         kwargs = {**kwargs, "device": "cpu"}
     return function(*args, **kwargs)
+
+
+def _is_device(argument: Any) -> bool:
+    import torch
+
+    return isinstance(argument, str | torch.device)
 
 
 def _is_meta(device: Any) -> bool:
