@@ -193,3 +193,10 @@ def test_fields_of_all_kinds_and_of_sub_configs_enter() -> None:
     assert {"activation_function", "resid_pdrop", "n_head"} <= {*of_text}
     listed = archspec.formula("Wav2Vec2Model").relevant_fields
     assert {"conv_dim", "feat_extract_norm", "do_stable_layer_norm"} <= {*listed}
+
+
+@pytest.mark.parametrize("name", ["ResNetModel", "ConvNextModel", "ConvNextV2Model", "SwinModel"])
+def test_numbers_of_layers_stay_in_the_forms_of_stages(name: str) -> None:
+    symbols = {str(one) for one in archspec.formula(name).symbols}
+    depths = archspec.load(name).config["depths"]
+    assert {f"depths[{i}]" for i in range(len(depths))} <= symbols
