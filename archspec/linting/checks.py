@@ -139,6 +139,10 @@ def _paths(spec: Spec) -> Iterator[Problem]:
             if not _is_attribute(path, module):
                 message = f"{module.name} has no attribute {path}"
                 yield Problem(message, place, f"{module.name}.{key}", _PATH_HELP)
+        for name in module.parameters.keys() & module.where.keys():
+            message = f"the parameter {name} of {module.name} hides the local name"
+            help_ = "rename one of them"
+            yield Problem(message, module.where[name].place, f"{module.name}.where.{name}", help_)
         for name in set(module.branches) - {*_nested_names(module.body)}:
             message = f"{module.name} has no attribute {name}"
             yield Problem(message, module.place, f"{module.name}.branches", _PATH_HELP)

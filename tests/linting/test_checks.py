@@ -143,3 +143,11 @@ def test_contractions(tmp_path: Path) -> None:
     assert lint(str(path)) == []
     path.write_text("product(rows, columns):\n  flops: 2 * rows *\n", encoding="utf-8")
     assert [problem.place.line for problem in lint(str(path)) if problem.place] == [2]
+
+
+def test_a_parameter_that_hides_a_local_name(tmp_path: Path) -> None:
+    spec = tmp_path / "toy.yaml"
+    head = "# A toy.\n# code: none\nmodel_type: toy\nconfig: {n: 3}\nmodules:\n  Part(wide=2):\n"
+    body = "    where: {wide: n + 1}\n    a: Linear(n, wide)\narchitectures:\n  Toy:\n    part: Part()\n"
+    spec.write_text(head + body)
+    assert "the parameter wide of Part hides the local name" in [one.message for one in lint(str(spec))]

@@ -198,5 +198,5 @@ def test_fields_of_all_kinds_and_of_sub_configs_enter() -> None:
 @pytest.mark.parametrize("name", ["ResNetModel", "ConvNextModel", "ConvNextV2Model", "SwinModel"])
 def test_numbers_of_layers_stay_in_the_forms_of_stages(name: str) -> None:
     symbols = {str(one) for one in archspec.formula(name).symbols}
-    depths = archspec.load(name).config["depths"]
+    depths = archspec.load(name).scope.get("depths")
     assert {f"depths[{i}]" for i in range(len(depths))} <= symbols
