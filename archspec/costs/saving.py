@@ -60,6 +60,8 @@ class Saving(Deferring):
             before = {**before, "tokens": prod(before[one] for one in GRID if before[one] is not None)}
         channels = arguments[0] if on_grid and name.startswith("Conv") else None
         of_item = on_grid and before[FRESH]  # an input of the model is not saved
+        if channels is not None:
+            before = {**before, "tokens": prod(before[one] for one in GRID if before[one] is not None)}
         built.saves = [] if of_item else layer_saves(name, built.tensors, before, channels)
 
     def save_attribute(self, child: Node | None, name: str, before: Axes | None) -> Node | None:

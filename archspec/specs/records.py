@@ -83,9 +83,9 @@ MEDIA_TOKENS = tuple(f"{modality[:-1]}_tokens" for modality in MODALITIES)  # of
 _LENGTHS = (*CALL_AXES, "context", *GRID, MAPS)
 AXES = (*_LENGTHS, *MEDIA_TOKENS, *MODALITIES)  # names of lengths in `runs:`, `ops:` and `cache:`
 # what `runs:` may set inside an attribute
-RUNS = (*AXES, "times", "trained", "backward", "fresh", "hooked", "kept", "pooled", "routed")
+RUNS = (*AXES, "times", "trained", "backward", "fresh", "hooked", "kept", "pooled", "routed", "unread")
 # what `saves:` may ask of a training step
-TRAINING = ("element_bytes", "flash", "checkpointing", "first", "frozen", "gradient", "pooled")
+TRAINING = ("element_bytes", "flash", "checkpointing", "first", "frozen", "gradient", "pooled", "unread")
 TYPES = tuple(KINDS)
 AUTO = ("AutoModel", "AutoBackbone")  # how the names of classes begin that a model type chooses
 
