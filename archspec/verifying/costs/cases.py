@@ -73,7 +73,9 @@ _NEEDED: dict[str, Config] = {  # without them the model is built, but its forwa
     },
     "molmo2": {
         "vision_config": {
-            **{"hidden_size": 1152, "image_size": [378, 378], "patch_size": 14},
+            "hidden_size": 1152,
+            "image_size": [378, 378],
+            "patch_size": 14,
             "num_position_embeddings": 729,
         },
         "adapter_config": {"hidden_size": 1152, "text_hidden_size": 4096, "vision_feature_layer": [1, 0]},
