@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from operator import attrgetter
+from types import MethodType
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
@@ -39,6 +40,7 @@ _CODES = {  # audio tokens of several codebooks at each position
 }
 _CODES_AFTER_TEXT = ("kyutai_speech_to_text",)
 _CODES_IN_ROWS = ("musicgen", "musicgen_decoder", "musicgen_melody_decoder")
+_LOOPING = ("Step3p7Experts",)  # their loop depends on values, and they have no other implementation
 _WHOLE = ("cpmant",)  # their inputs repeat the cached positions
 _GIVEN = ("granite4_vision", "granite4_vision_text")  # their decoders need a cache from generate()
 _FLOAT32 = ("bros", "fnet", "hiera")  # they need float32: einsum with positions, Fourier transforms, a mask
@@ -89,6 +91,7 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bo
         _cast(model)
     if config.model_type in _GIVEN and not trains:
         _give_cache(model)
+    _batch_experts(model)
     return model if trains else model.requires_grad_(False)
 
 
@@ -102,6 +105,18 @@ def _give_cache(model: Any) -> None:
 
     decoder = getattr(getattr(model, "model", model), "language_model", model)
     decoder.register_forward_pre_hook(give, with_kwargs=True)
+
+
+def _batch_experts(model: Any) -> None:
+    """Multiply the chosen experts' matrices also where transformers loops over those that are chosen."""
+    from transformers.integrations.moe import batched_mm_experts_forward
+
+    for module in model.modules():
+        if type(module).__name__ in _LOOPING:
+            module.has_gate = True
+            module.has_bias = module.has_post_expert_norm = module.is_transposed = False
+            module._is_expert_parallel = False
+            module.forward = MethodType(batched_mm_experts_forward, module)
 
 
 def _cast(model: Any) -> None:

@@ -120,3 +120,21 @@ def test_a_module_that_is_called_from_further_up_has_its_own_flops() -> None:
     with FlopCounterMode(display=False) as counter:
         model(torch.ones(1, 2))
     assert by_module(counter, model) == {"inner.0": 2 * 2 * 3, "inner.1": 2 * (2 * 3 * 5)}
+
+
+def test_experts_that_transformers_loops_over_are_measured() -> None:
+    """Which of them are chosen is not known on meta, but how many are."""
+    text = {
+        "hidden_size": 64,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "head_dim": 16,
+        "vocab_size": 99,
+    }
+    text |= {"num_attention_heads": 4, "num_key_value_heads": 2, "sliding_window": 16}
+    experts = {"n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+    text |= {**experts, "mlp_layer_types": ["dense", "sparse"]}
+    vision = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    raw = {"model_type": "step3p7", "text_config": text, "vision_config": vision}
+    found = measure(instance("Step3p7Model", raw, "step3p7"), Call(1, 5)).flops
+    assert found["language_model.layers.1.mlp.experts"] == 2 * 5 * 2 * 3 * 64 * 32

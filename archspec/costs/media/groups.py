@@ -198,6 +198,9 @@ class OnItems(Flowing):
     def _check_multiples(self, modality: str, names: list[str], given: list[Any], units: list[Any]) -> None:
         if UNKNOWN in given:
             raise unknown_size(modality)
+        if any(value_of(unit) < 1 for unit in units):
+            message = f"the forward pass fails: {modality} have patches of {value_text(units)}"
+            raise ArchspecError(message, help="change the sizes in the config that set them")
         if any(size % unit != 0 for size, unit in zip(given, units, strict=True)):
             message = f"{' and '.join(names)} of {modality} must be multiples of {value_text(units)}"
             help_ = f"pass other sizes, or leave out {option('processed')}"

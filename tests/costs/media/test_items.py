@@ -160,6 +160,12 @@ def test_an_audio_of_whole_frames() -> None:
         forward("moonshine_streaming", "MoonshineStreamingModel", raw, tokens=4, audios=(1601,))
 
 
+def test_patches_without_pixels_are_refused() -> None:
+    raw = {"vision_config": {"patch_embed_hidden_size": 2}}
+    with pytest.raises(ArchspecError, match="the forward pass fails: images have patches of 0×0"):
+        forward("pix2struct", "Pix2StructForConditionalGeneration", raw, tokens=4, images=((64, 64),))
+
+
 def test_pooling_to_more_tokens_than_patches_is_refused() -> None:
     """Gemma 3's default config makes 256 tokens of 14 x 14 patches, which fails in transformers."""
     assert forward("gemma3", "Gemma3ForConditionalGeneration", tokens=9).flops
