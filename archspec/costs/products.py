@@ -31,7 +31,17 @@ _TRANSPOSED = ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 _RECURRENT = ("LSTM", "GRU")
 _STATISTIC = 4  # bytes: norms compute in float32
 ACTIVATIONS = {"GELU": 1, "SiLU": 1, "ReLU": 0, "Tanh": 0, "Sigmoid": 0}  # saved tensors, without its output
-_SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout", "PixelShuffle")
+_SAVE_NOTHING = (
+    "Embedding",
+    "Parameter",
+    "Buffer",
+    "Identity",
+    "Dropout",
+    "Flatten",
+    "Pad",
+    "PixelShuffle",
+    "Upsample",
+)
 _BATCH_NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
 _SAVE_FROZEN = ("LayerNorm", "RMSNorm", *_BATCH_NORMS, "Conv1d", "Conv2d", "Conv3d")  # if a gradient passes
 _CACHE_LENGTHS = {  # the key that transformers' cache reads for a layer, by its type

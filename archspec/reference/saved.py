@@ -8,6 +8,7 @@ belongs to the module that returns it. A mask for layers that run again belongs 
 from __future__ import annotations
 
 import gc
+import inspect
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -26,6 +27,8 @@ from archspec.reference.verdicts import Unavailable, measuring_errors
 
 _LAYER = re.compile(r"\.?\b\w+\.\d+\b")
 FLASH = "linear_memory"  # a name with `flash` makes transformers check installed packages
+_PACKED_FLASH = f"flash_{FLASH}"  # which classes ask for that pass lengths to the kernel
+_LENGTHS = "cu_seq_lens_q"  # of the items in a packed sequence
 _FLASH_CALLS: list[None] = []
 
 
@@ -57,6 +60,8 @@ def training_model(architecture: str, raw: dict[str, Any], model_type: str, step
     for module in model.modules():
         if hasattr(module, "layerdrop"):
             module.layerdrop = 0.0  # it would leave out layers by chance
+    if flash:
+        _pack(model)
     if flash and not model._supports_flash_attn:
         raise Unavailable("the class does not support flash attention")
     if step.checkpointing:
@@ -244,8 +249,22 @@ def _register_flash() -> None:
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    ALL_ATTENTION_FUNCTIONS.register(FLASH, _flash_attention)
-    ALL_MASK_ATTENTION_FUNCTIONS.register(FLASH, lambda *_, **__: None)
+    for name in (FLASH, _PACKED_FLASH):
+        ALL_ATTENTION_FUNCTIONS.register(name, _flash_attention)
+        ALL_MASK_ATTENTION_FUNCTIONS.register(name, lambda *_, **__: None)
+
+
+def _pack(model: Any) -> None:
+    """Make modules that pass the lengths of packed items to a flash kernel do so."""
+    for module in model.modules():
+        if _names_lengths(type(module)):
+            module.config._attn_implementation_internal = _PACKED_FLASH
+
+
+def _names_lengths(cls: Any) -> bool:
+    """Return True if the code of a class's forward names the lengths, also in decorated functions."""
+    code = inspect.unwrap(cls.forward).__code__
+    return any(_LENGTHS in (one if isinstance(one, tuple) else (one,)) for one in code.co_consts)
 
 
 def _flash_attention(module: Any, query: Any, key: Any, value: Any, *_: Any, **given: Any) -> Any:
@@ -255,9 +274,15 @@ def _flash_attention(module: Any, query: Any, key: Any, value: Any, *_: Any, **g
     width = value.shape[-1]
     if width < query.shape[-1]:  # as transformers does for latent attention
         value = torch.nn.functional.pad(value, [0, query.shape[-1] - width])
-    heads = (tensor.transpose(1, 2) for tensor in (query, key, value))
+    heads = [tensor.transpose(1, 2) for tensor in (query, key, value)]
     dropout = float(given.get("dropout", 0.0))
     kernel = torch.ops.aten._flash_attention_forward
-    lengths = query.shape[2], key.shape[2]
-    output = kernel(*heads, None, None, *lengths, dropout, False, False, scale=given.get("scaling"))
-    return output[0][..., :width], None
+    ends, lengths = (None, None), (query.shape[2], key.shape[2])
+    packed = given.get(_LENGTHS) is not None
+    if packed:  # one sequence of several items
+        heads = [tensor.squeeze(0) for tensor in heads]
+        ends = given[_LENGTHS], given["cu_seq_lens_k"]
+        lengths = int(given["max_length_q"]), int(given["max_length_k"])
+    output = kernel(*heads, *ends, *lengths, dropout, False, False, scale=given.get("scaling"))
+    found = output[0].unsqueeze(0) if packed else output[0]
+    return found[..., :width], None

@@ -95,6 +95,7 @@ TRAINING = (
     "element_bytes",
     "flash",
     "checkpointing",
+    "first",
     "frozen",
     "gradient",
     "pooled",

@@ -154,7 +154,7 @@ class OnItems(Flowing):
             tokens = UNKNOWN if UNKNOWN in size else prod(size)
             none = {"past": 0, "encoder_tokens": 0, "new_encoder_tokens": 0}
             more = {"batch": count, "tokens": tokens, "context": tokens, "modality": modality}
-            more |= {FRESH: True, GRADIENT: False}
+            more |= {FRESH: True, GRADIENT: False, "first": not found}
             found.append(Group({**axes, **none, **grid, **more}))
         return found
 
