@@ -169,7 +169,7 @@ class Saved(NamedTuple):
 
 def axes_of(call: Call, allocation: str = EXACT, freeze: tuple[str, ...] = ()) -> Axes:
     """Return the axes of a forward pass whose KV cache has an allocation; ``freeze`` are names of modules."""
-    once: Axes = {"times": 1, "trained": 1, "backward": 2, "pooled": True, HOOKED: True}
+    once: Axes = {"times": 1, "trained": 1, "backward": 2, "pooled": True, "unread": 0, HOOKED: True}
     once |= {FREEZE: freeze, FROZEN: False, GRADIENT: True}
     lengths = {**call.lengths(), "context": call.context}
     return {**lengths, **once, "allocation": allocation, "media": call.media, "modality": None}

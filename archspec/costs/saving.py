@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from archspec.costs.media.flowing import FRESH
 from archspec.costs.media.later import Deferring
 from archspec.costs.products import ACTIVATIONS, activation_saves, axes_here, layer_saves
 from archspec.costs.records import FREEZE, FROZEN, PRODUCTS, Axes, Saved, is_training
 from archspec.errors import ArchspecError
 from archspec.language.expression import Expression
-from archspec.specs.records import Body, Module
+from archspec.specs.records import GRID, Body, Module
 from archspec.tree.node import Node
 from archspec.typing_light import Any
 
@@ -56,6 +58,8 @@ class Saving(Deferring):
         self.width = built.tensors[0].shape[0] if name in PRODUCTS and name != "Conv1D" else None
         channels = arguments[0] if on_grid and name.startswith("Conv") else None
         of_item = on_grid and before[FRESH]  # an input of the model is not saved
+        if channels is not None:
+            before = {**before, "tokens": prod(before[one] for one in GRID if before[one] is not None)}
         built.saves = [] if of_item else layer_saves(name, built.tensors, before, channels)
 
     def save_attribute(self, child: Node | None, name: str, before: Axes | None) -> Node | None:

@@ -86,10 +86,12 @@ RUNS = (
     "times",
     "trained",
     "backward",
+    "fresh",
     "hooked",
     "kept",
     "pooled",
     "routed",
+    "unread",
 )  # what `runs:` may set inside an attribute
 TRAINING = (
     "element_bytes",
@@ -99,6 +101,7 @@ TRAINING = (
     "frozen",
     "gradient",
     "pooled",
+    "unread",
 )  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)
 AUTO = ("AutoModel", "AutoBackbone")  # how the names of classes begin that a model type chooses
