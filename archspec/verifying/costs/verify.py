@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain, islice
 from math import prod
 from operator import itemgetter
@@ -90,7 +91,7 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
         return CostOutcome(architecture, spec.model_type, forward, text=text.verdict == "exact")
     without: tuple[str, ...] = ()
     if has_media := takes_media(architecture, spec.model_type):
-        taken = takes(Scope(spec, forward.configs[-1]), architecture)
+        taken = _modalities(spec, architecture, forward.configs)
         without = tuple(modality for modality in taken if modality not in forward.measured)
     few = shallow_configs(spec, forward.configs)
     if has_media:
@@ -131,6 +132,14 @@ def _learning_with_media(
     trained = compare(instruments.MEDIA_TRAINING, cases(few))
     agrees = trained.verdict == "exact" and trained.compared >= _LEAST_TRAINED
     return found, ("media_training",) if agrees and trained.measured.issuperset(modalities) else ()
+
+
+def _modalities(spec: Spec, architecture: str, raws: Iterable[Config]) -> list[str]:
+    """Return the modalities of a class at the first config that fits an item."""
+    for raw in raws:
+        with suppress(ArchspecError):
+            return [*takes(Scope(spec, raw), architecture)]
+    return []
 
 
 def runs_on_items(spec: Spec, architecture: str, raw: Config) -> bool:
