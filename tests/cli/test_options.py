@@ -224,7 +224,6 @@ REFUSED = {  # line -> the option that is named
     "memory llama.json --train --zero 0": "--zero",
     "memory llama.json --train --data-parallel 4": "--data-parallel",
     "memory vit.json --train --tokens 64": "tokens",
-    "memory vit.json --train --attention eager": "attention",
     "memory bert.json --tokens 20 --last": "last",
     "flops bert.json --tokens 20 --encoder-tokens 9": "--encoder-tokens",
     "cache llama.json --weights nf4": "weights",

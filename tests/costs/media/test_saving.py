@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from archspec.costs.activations import StepActivations
+from archspec.costs.training.activations import StepActivations
 
 from archspec.configs.scope import Scope
 from archspec.costs.records import Step
