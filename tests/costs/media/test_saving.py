@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from archspec.costs.training.activations import StepActivations
-
 from archspec.configs.scope import Scope
 from archspec.costs.records import Step
+from archspec.costs.training.activations import StepActivations
 
 Toy = Callable[[str], tuple[Scope, str]]
 
