@@ -14,7 +14,7 @@ from archspec.costs.builder import CostBuilder, build_costs
 from archspec.costs.media.items import (
     check_items,
     check_placed,
-    modality_of,
+    given_modalities,
     placed_tokens,
     tokens_of_items,
     with_items,
@@ -174,9 +174,8 @@ class Forward:
 
     def check_trained(self) -> None:
         """Raise the errors of :attr:`training_flops`."""
-        given = [name for name, groups in self.call.media._asdict().items() if groups]
-        only = modality_of(self.scope, self.architecture)
-        check_supported(self.scope, self.architecture, training=True, items=given or ([only] if only else []))
+        given = given_modalities(self.call, self.scope, self.architecture)
+        check_supported(self.scope, self.architecture, training=True, items=given)
         if self.call.past or self.call.new_encoder_tokens < self.call.encoder_tokens:
             message = "a training step does not have a KV cache"
             raise ArchspecError(

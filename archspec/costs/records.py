@@ -187,14 +187,9 @@ def is_training(axes: Axes | None) -> bool:
     return axes is not None and "element_bytes" in axes
 
 
-def is_checkpointing(axes: Axes) -> bool:
-    """Return True for the axes of a training step that recomputes layers."""
-    return bool(axes.get("checkpointing"))
-
-
 def asks_gradients(axes: Axes) -> bool:
     """Return True where what the first layer returns has a gradient though its weights have none."""
-    return is_checkpointing(axes) and bool(axes[HOOKED])
+    return bool(axes.get("checkpointing") and axes[HOOKED])
 
 
 def inner_axes(axes: Axes, given: Axes) -> Axes:

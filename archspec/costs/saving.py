@@ -24,10 +24,6 @@ class Saving(Deferring):
     axes: Axes | None = None
     width: Any = None  # of the output of the layer before in a list; None if it is not known
 
-    def start(self) -> None:
-        super().start()
-        self.frozen: set[str] = set()  # names of modules that are not trained
-
     def child_here(self, name: str, inner: Body) -> Node | None:
         """Build an attribute, which may be frozen."""
         axes = self.axes
@@ -36,7 +32,6 @@ class Saving(Deferring):
         if not self.on_items:
             message = f"freezing {name} is not supported: its input may have a gradient"
             raise ArchspecError(message, help="freeze modules that run on images, videos or audio")
-        self.frozen.add(name)
         self.axes = {**axes, FREEZE: (), FROZEN: True}
         child = self.trained_child(name, inner)
         assert self.axes is not None
@@ -60,8 +55,6 @@ class Saving(Deferring):
             before = {**before, "tokens": prod(before[one] for one in GRID if before[one] is not None)}
         channels = arguments[0] if on_grid and name.startswith("Conv") else None
         of_item = on_grid and before[FRESH]  # an input of the model is not saved
-        if channels is not None:
-            before = {**before, "tokens": prod(before[one] for one in GRID if before[one] is not None)}
         built.saves = [] if of_item else layer_saves(name, built.tensors, before, channels)
 
     def save_attribute(self, child: Node | None, name: str, before: Axes | None) -> Node | None:
@@ -82,13 +75,9 @@ class Saving(Deferring):
         """Add what a module's own code saves, at the axes of its output."""
         assert self.axes is not None
         attributes = module.body if isinstance(module.body, dict) else {}
-        own = [one for one in self.frames[-1].saves.items() if one[0] not in attributes]
-        if self.axes[FROZEN] and not self.passes:
-            own = []
-        built.saves = [
-            *built.saves,
-            *(self._evaluate_at(name, stated, self.axes) for name, stated in own),
-        ]
+        own = self.frames[-1].saves.items() if not self.axes[FROZEN] or self.passes else ()
+        more = [self._evaluate_at(name, one, self.axes) for name, one in own if name not in attributes]
+        built.saves = [*built.saves, *more]
 
     def _evaluate_at(self, name: str, stated: Expression, axes: Axes | None) -> Saved:
         frame = self.frames[-1]

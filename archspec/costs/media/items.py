@@ -46,6 +46,12 @@ def modality_of(scope: Scope, architecture: str) -> str | None:
     return None if module is None else only_modality(scope, module)
 
 
+def given_modalities(call: Call, scope: Scope, architecture: str) -> list[str]:
+    """Return the modalities of a call's items; always that of a class that takes nothing else."""
+    only = modality_of(scope, architecture)
+    return [only] if only else [name for name in MODALITIES if getattr(call, name)]
+
+
 def check_items(built: CostBuilder, call: Call) -> None:
     """Raise :class:`ArchspecError` for items that the class does not take."""
     for modality in MODALITIES:

@@ -12,7 +12,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.builder import Costed, build_costs
 from archspec.costs.forward import COUNT_HELP, validation_gap
 from archspec.costs.lengths import check_lengths, check_runs
-from archspec.costs.media.items import modality_of, with_items
+from archspec.costs.media.items import given_modalities, modality_of, with_items
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, WITH_MEDIA, Saved, Step, training_axes
 from archspec.costs.totals import checkpointed_layers, own_terms, walk
 from archspec.costs.training.parallel import Shares
@@ -124,7 +124,7 @@ def validated_activations(
     step = Step(batch, tokens, encoder_tokens or 0, dtype, attention, checkpointing, loss, freeze=freeze)
     step = step.at_call(with_items(step.call._replace(**items), scope, architecture))
     kind = step.kind if any(step.call.media) or only is None else f"{step.kind}{WITH_MEDIA}"
-    given = [only] if only else [name for name in items if items[name]]
+    given = given_modalities(step.call, scope, architecture)
     gap = validation_gap(
         scope, spec.library.costs(spec.model_type).activations_gap(architecture, kind, given)
     )

@@ -23,7 +23,7 @@ def without_gradients(tensors: list[Tensor], names: Collection[str]) -> list[Ten
     known = {part for parts in modules.values() for part in parts}
     for name in names:
         if name not in known:
-            message = f"{option('freeze', name)}: there is no module {name}"
+            message = f"{option('freeze', name)}: the model does not have this module"
             raise ArchspecError(message, help=did_you_mean(name, known) or "pass the name of a module")
     return [
         one if {*names}.isdisjoint(modules[one.name]) else one._replace(trainable=False) for one in tensors

@@ -61,37 +61,36 @@ def _activation_rows(case: Case, step: Step) -> Iterator[Row]:
         yield from _recomputed_rows(quantity, ours, model, step)
 
 
-def _activation_instrument(attention: str, checkpointing: bool) -> Instrument:
+def _activation_instrument(step: Step) -> Instrument:
     def points(_: Case, number: int) -> Iterator[Step]:
         """Yield all dtypes and lengths for the first config, one point for each other config."""
         chosen = [*product(_DTYPES, _STEP_LENGTHS)]
         if number:
             chosen = [(_DTYPES[number % 2], _STEP_LENGTHS[number % 3])]
-        for dtype, lengths in chosen:
-            yield Step(*lengths, dtype=dtype, attention=attention, checkpointing=checkpointing)
+        for dtype, (batch, tokens) in chosen:
+            yield step._replace(batch=batch, tokens=tokens, dtype=dtype)
 
     return Instrument(points, _activation_rows, strict=True)
 
 
-def _media_activation_instrument(attention: str, checkpointing: bool) -> Instrument:
+def _media_activation_instrument(step: Step) -> Instrument:
     def points(case: Case, number: int) -> Iterator[Step]:
         """Yield steps with media in turns of the dtypes; of the first configs also in the other order."""
         for turn in (number, number + 1) if number < _TWICE else (number,):
             for place, call in enumerate(media_step_calls(case, number)):
-                dtype = _DTYPES[(turn + place) % len(_DTYPES)]
-                yield Step(1, 1, 0, dtype, attention, checkpointing).at_call(call)
+                yield step._replace(dtype=_DTYPES[(turn + place) % len(_DTYPES)]).at_call(call)
 
     return Instrument(points, _activation_rows)
 
 
-def _frozen_activation_instrument(attention: str, checkpointing: bool) -> Instrument:
+def _frozen_activation_instrument(step: Step) -> Instrument:
     def points(case: Case, number: int) -> Iterator[Step]:
         """Yield a few steps with media of the first configs, whose towers are frozen."""
         calls = islice(media_step_calls(case, 0), _FROZEN_STEPS) if number < _TWICE else ()
         for place, call in enumerate(calls):
-            dtype = _DTYPES[(number + place) % len(_DTYPES)]
             if towers := _towers(case, call):
-                yield Step(1, 1, 0, dtype, attention, checkpointing, freeze=towers).at_call(call)
+                dtype = _DTYPES[(number + place) % len(_DTYPES)]
+                yield step._replace(dtype=dtype, freeze=towers).at_call(call)
 
     return Instrument(points, _activation_rows)
 
@@ -114,17 +113,10 @@ def _recomputed_rows(quantity: str, ours: StepActivations, model: Any, step: Ste
         yield quantity, RECOMPUTED, expected, found
 
 
-_OPTIONS = [*product(KERNELS, (False, True))]
-_STEPS = [Step(1, 2, 0, "", *options) for options in _OPTIONS]
+_STEPS = [Step(1, 1, 0, "", *options) for options in product(KERNELS, (False, True))]
 _MEDIA_STEPS = [step._replace(audios=(1,)) for step in _STEPS]
-ACTIVATIONS = {
-    step.kind: _activation_instrument(*options) for step, options in zip(_STEPS, _OPTIONS, strict=True)
-}
-MEDIA_ACTIVATIONS = {
-    step.kind: _media_activation_instrument(*options)
-    for step, options in zip(_MEDIA_STEPS, _OPTIONS, strict=True)
-}
+ACTIVATIONS = {step.kind: _activation_instrument(step) for step in _STEPS}
+MEDIA_ACTIVATIONS = {step.kind: _media_activation_instrument(step) for step in _MEDIA_STEPS}
 FROZEN_ACTIVATIONS = {
-    step._replace(freeze=("",)).kind: _frozen_activation_instrument(*options)
-    for step, options in zip(_MEDIA_STEPS, _OPTIONS, strict=True)
+    step._replace(freeze=("",)).kind: _frozen_activation_instrument(step) for step in _MEDIA_STEPS
 }
