@@ -274,11 +274,12 @@ def training(  # noqa: PLR0913, PLR0917 - the options of the verb
         help_ = f"for full training of the unquantized model, pass {option('set', {found.path: None})}"
         raise key_problem(self.quantized_config, found.path, message, help_)
     options["freeze"] = freeze.split(",") if isinstance(freeze, str) else freeze
-    known = usual_tokens(self.scope) if tokens is None else tokens
+    known, forward = usual_tokens(self.scope) if tokens is None else tokens, None
     if lengths.keys() & {*ITEMS} or (tokens is not None and modality_of(self.scope, self.architecture)):
-        call = self.forward(**lengths).call
-        batch, known = call.batch, call.tokens
-        options["items"] = {name: getattr(call, name) for name in MODALITIES}
+        forward = self.forward(**lengths)
+        batch, known = forward.call.batch, forward.call.tokens
+        options["items"] = {name: getattr(forward.call, name) for name in MODALITIES}
     step = Training(self.scope, self.architecture, self.tensors(), batch, known, **options)
+    step.call = forward
     step.check_used(batch=None if batch == 1 else batch, tokens=tokens, encoder_tokens=encoder_tokens)
     return step

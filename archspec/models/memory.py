@@ -15,8 +15,18 @@ from archspec.costs.weights import Weights
 from archspec.costs.working_set import Room, peak_memory
 from archspec.errors import ArchspecError
 from archspec.models.calls import EXCESS
-from archspec.models.report import CallReport, OfModel, Record, Report, fact, facts_table, note_lines
+from archspec.models.report import (
+    CallReport,
+    OfModel,
+    Record,
+    Report,
+    fact,
+    facts_table,
+    items_fact,
+    note_lines,
+)
 from archspec.reports import Block, Table
+from archspec.specs.records import MODALITIES
 from archspec.tables.axes import AXES
 from archspec.tables.option import Option
 from archspec.tables.options import options_of
@@ -181,7 +191,8 @@ class Training(TrainingStep, OfModel, Report):
     ``parts`` has a row per part of the memory: ``name``, ``dtype``, ``elements``, ``bytes``, and
     ``sharded_across``, the data-parallel ranks that share it by ZeRO. Gradients have the weights' dtype, as
     in torch. ``ranks`` has the degree of each kind of parallelism. ``batch`` is the micro-batch of a rank; of
-    P pipeline stages, the first stores the activations of P micro-batches, the last those of one.
+    P pipeline stages, the first stores the activations of P micro-batches, the last those of one. ``call`` is
+    the forward pass over the images, videos and audio that were given, or None.
 
     >>> import archspec
     >>> step = archspec.load("GPT2LMHeadModel").training(batch=1, tokens=1024, checkpointing=True)
@@ -189,9 +200,11 @@ class Training(TrainingStep, OfModel, Report):
     (Row(name='recomputed', dtype='bfloat16', elements=None, sharded_across=1, bytes=45678616), 205860876)
     """
 
+    call: Forward | None = None
     model_type: str = fact("the model type", lambda s: s.scope.spec.model_type, title="model type")
     _lengths_of_rank = {"batch": _length("batch", "batch size"), "tokens": _length("tokens", "tokens")}  # noqa: RUF012
     encoder_tokens: int = fact(AXES["encoder_tokens"].help, json=lambda s: s.encoder_tokens or 0)
+    _items = {name: items_fact(name) for name in MODALITIES}  # noqa: RUF012
     dtype: str = fact("the dtype of weights and activations")
     optimizer: Any = fact("the optimizer", kind="str", json=lambda s: s.optimizer.name, title="optimizer")
     attention: str = fact(

@@ -193,13 +193,13 @@ def lengths_text(lengths: Mapping[str, Any]) -> str:
     return ", ".join(texts)
 
 
-def _items(modality: str) -> Fact:
-    """Return the fact of the sizes of a modality's items."""
+def items_fact(modality: str) -> Fact:
+    """Return the fact of the sizes of a modality's items in the ``call`` of a report; none without a call."""
     sizes = f"({', '.join(MODALITIES[modality])})" if len(MODALITIES[modality]) > 1 else "length"
     kind = "list[list[int]]" if len(MODALITIES[modality]) > 1 else "list[int]"
     found: Fact = fact(
         f"{sizes} of each of the {modality} that the model receives",
-        lambda self: getattr(self.call.call, modality),
+        lambda self: getattr(self.call.call, modality) if self.call else [],
         title=f"{modality} received",
         text=lambda items, self: ", ".join(
             (f"{count} of " if count > 1 else "") + size_text(size)
@@ -213,7 +213,7 @@ def _items(modality: str) -> Fact:
 def _count_sizes(items: list[Any], call: Any) -> list[tuple[tuple[int, ...], int]]:
     """Return each size once, with its number; without text, one item may stand for the whole batch."""
     sizes = [tuple(one) if isinstance(one, list) else (one,) for one in items]
-    times = call.call.batch if call.built.textless and len(items) == 1 else 1
+    times = call.call.batch if len(items) == 1 and call.built.textless else 1
     return [(size, times * sizes.count(size)) for size in dict.fromkeys(sizes)]
 
 
@@ -249,7 +249,7 @@ class CallReport(OfModel, Report):
         )
         for name, axis in AXES.items()
     }
-    _items = {name: _items(name) for name in MODALITIES}  # noqa: RUF012
+    _items = {name: items_fact(name) for name in MODALITIES}  # noqa: RUF012
     _tokens = {f"{name[:-1]}_tokens": _item_tokens(name) for name in MODALITIES}  # noqa: RUF012
 
     def __init__(self, call: Any) -> None:

@@ -143,7 +143,7 @@ CONDITIONS: list[tuple[str, str, str, Raw]] = [
     ("detr", "DetrForSegmentation", "d_model // enc", SMALL_DETR),  # its attention needs fewer heads
     ("minimax", "MiniMaxModel", "head_dim > 0", {}),  # of all layers, and of one kind of them
     # the spec of a sub-config without architectures
-    ("idefics", "IdeficsModel", "perceiver_config.resampler_head_dim", {"use_resampler": True}),
+    ("idefics", "IdeficsModel", "head_dim > 0", {"use_resampler": True}),
 ]
 
 
