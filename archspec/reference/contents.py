@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,7 +81,10 @@ def tensors(holder: Any, path: str = "", seen: set[int] | None = None) -> dict[s
 
 
 def by_module(counter: Any, model: Any) -> dict[str, int]:
-    """Return the FLOPs of each module without those of its children."""
+    """Return the FLOPs of each module without those of its children.
+
+    They are less than 0 if another module calls the children: FlopCounterMode counts these in that one.
+    """
     name = type(model).__name__
     whole = {
         path.removeprefix(name).removeprefix("."): sum(counts.values())
@@ -90,18 +93,9 @@ def by_module(counter: Any, model: Any) -> dict[str, int]:
     }
     own = dict(whole)
     for path in whole:
-        if path and (parent := _parent(path, whole)) in own:
+        parent = path.rpartition(".")[0]
+        while parent and parent not in whole:
+            parent = parent.rpartition(".")[0]
+        if path and parent in own:
             own[parent] -= whole[path]
-    for path in sorted(whole, key=lambda path: path.count("."), reverse=True):
-        if path and own[path] < 0 and (parent := _parent(path, whole)) in own:
-            # Something inside is called by a module further up.
-            own[parent], own[path] = own[parent] + own[path], 0
     return {path: flops for path, flops in own.items() if flops}
-
-
-def _parent(path: str, paths: Collection[str]) -> str:
-    """Return the innermost of some modules that a module is a part of."""
-    parent = path.rpartition(".")[0]
-    while parent and parent not in paths:
-        parent = parent.rpartition(".")[0]
-    return parent

@@ -104,7 +104,7 @@ def test_heads_that_return_a_cache_take_none() -> None:
         measure(both, Call(1, 1, 0, 5, 5))
 
 
-def test_a_module_that_is_called_from_further_up_has_its_own_flops() -> None:
+def test_a_module_that_is_called_from_further_up_counts_there() -> None:
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -119,7 +119,13 @@ def test_a_module_that_is_called_from_further_up_has_its_own_flops() -> None:
     model = Outer()
     with FlopCounterMode(display=False) as counter:
         model(torch.ones(1, 2))
-    assert by_module(counter, model) == {"inner.0": 2 * 2 * 3, "inner.1": 2 * (2 * 3 * 5)}
+    first, second = 2 * 2 * 3, 2 * 3 * 5
+    assert by_module(counter, model) == {
+        "": second,
+        "inner": -second,
+        "inner.0": first,
+        "inner.1": 2 * second,
+    }
 
 
 def test_experts_that_transformers_loops_over_are_measured() -> None:

@@ -121,22 +121,40 @@ def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison
 
 
 def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:
-    """Yield the modules whose FLOPs differ; experts are summed, as values decide which of them run.
-
-    If another module calls the children of one, its own FLOPs are measured as less than 0. They are added
-    to those of the module around it.
-    """
-    theirs, ours = Counter[str](), Counter[str]()
-    for total, own in ((theirs, expected), (ours, found)):
-        for path, flops in own.items():
-            total[_EXPERT.sub("expert_0", path)] += flops
-    for path in sorted((path for path in theirs if path), key=len, reverse=True):
-        if theirs[path] < 0:
-            for total in (theirs, ours):
-                total[path.rpartition(".")[0]] += total.pop(path, 0)
+    """Yield the modules whose FLOPs differ; experts are summed, as values decide which of them run."""
+    theirs, ours = _aligned(*(_sum_experts(side) for side in (expected, found)))
     for path in dict.fromkeys((*theirs, *ours)):
         if theirs[path] != ours[path]:
             yield path, theirs[path], ours[path]
+
+
+def _sum_experts(own: dict[str, int]) -> Counter[str]:
+    total = Counter[str]()
+    for path, flops in own.items():
+        total[_EXPERT.sub("expert_0", path)] += flops
+    return total
+
+
+def _aligned(expected: dict[str, int], found: dict[str, int]) -> tuple[Counter[str], Counter[str]]:
+    """Return FLOPs by module such that none are expected to be less than 0.
+
+    They are if another module calls the children of one. Those of both sides are then added to the FLOPs of
+    the module around it.
+    """
+    theirs, ours = Counter(expected), Counter(found)
+    paths = {path for one in expected for path in _ancestry(one)}
+    for path in sorted(paths, key=lambda path: path.count("."), reverse=True):
+        if theirs[path] < 0:
+            for side in (theirs, ours):
+                side[path.rpartition(".")[0]] += side.pop(path, 0)
+    return theirs, ours
+
+
+def _ancestry(path: str) -> Iterator[str]:
+    """Yield a module's path and those of the modules around it, without the model itself."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
 
 
 def _unequal_counts(quantity: str, expected: Counter[Any], found: Counter[Any]) -> Iterator[Row]:
@@ -164,7 +182,10 @@ def _masked_rows(case: Case, call: Call) -> Iterator[Row]:
     computed, through = let_through(case.model(), call)
     masked = by_module(ours.tree, "masked_flops")
     for sides in ((computed, ours.flops_by_module), (through, masked)):
-        rest = (Counter({path: one for path, one in side.items() if "expert_" not in path}) for side in sides)
+        rest = (
+            Counter({path: one for path, one in side.items() if one and "expert_" not in path})
+            for side in _aligned(*sides)
+        )
         yield from _unequal_counts("masked flops", *rest)
 
 
