@@ -45,9 +45,13 @@ class Flowing(Builder):
         assert axes is not None and before is not None
         return any(known_by(axes[name]) != known_by(before[name]) for name in FLOWING)
 
-    def flow(self, given: Axes) -> None:
-        """Run what follows at other axes; the grid's positions are the tokens."""
+    def flow(self, given: Axes, source: str) -> None:
+        """Run what follows at the axes that ``source`` gives; the grid's positions are the tokens.
+
+        Errors: :class:`ArchspecError` if it gives no positions.
+        """
         assert self.axes is not None
+        self._check_positions(given, source)
         self.axes = {**self.axes, **given}
         if MAPS in given:
             self.axes[MAPS] = Maps(given[MAPS])
@@ -55,6 +59,15 @@ class Flowing(Builder):
         if "tokens" not in given and given.keys() & {*GRID}:
             self.axes["tokens"] = prod(grid)
         self.axes["context"] = self.axes["tokens"]
+
+    def _check_positions(self, given: Axes, source: str) -> None:
+        assert self.axes is not None
+        sizes = [given[name] for name in GRID if given.get(name) is not None]
+        if self.on_items and any(size is not UNKNOWN and value_of(size) < 1 for size in sizes):
+            modality = self.axes["modality"]
+            small, more = ("short", "longer") if modality == "audios" else ("small", "larger")
+            message = f"the {modality} are too {small}: {source} gives no output"
+            raise ArchspecError(message, help=f"pass {more} {modality}")
 
     def pass_on(self, axes: Axes) -> None:
         """Run what follows on the size of a module's output."""
@@ -114,12 +127,7 @@ class Flowing(Builder):
         if UNKNOWN in before:
             raise unknown_size(axes["modality"])
         after = grid_after(name, before, arguments, keywords)
-        if any(value_of(one) < 1 for one in after):
-            modality = axes["modality"]
-            raise ArchspecError(
-                f"the {modality} are too small: {name} gives no output", help=f"pass larger {modality}"
-            )
-        self.flow(dict(zip(names, after, strict=True)))
+        self.flow(dict(zip(names, after, strict=True)), name)
         transposed = name.startswith("ConvTranspose")  # runs on the positions of its input
         return {**self.axes, "tokens": prod(before)} if transposed else self.axes
 
@@ -129,7 +137,7 @@ class Flowing(Builder):
         outer = self.axes
         values = [self.visit(one, dict(local)) for one in size]
         names = [name for name in GRID if outer is not None and outer[name] is not None]
-        self.flow(dict(zip(names, values, strict=True)))
+        self.flow(dict(zip(names, values, strict=True)), "the forward pass")
         built = self.visit(module, local)
         self.axes = outer
         return built

@@ -264,7 +264,9 @@ class OnItems(Flowing):
         """Set the axes after a module, and the tokens that its items take the place of."""
         if self.on_items:
             if module.after:
-                self.flow({name: self.evaluate_now(value) for name, value in module.after.items()})
+                self.flow(
+                    {name: self.evaluate_now(value) for name, value in module.after.items()}, module.name
+                )
             return
         for modality, stated in module.placeholders.items():
             found, outer, axes, local = [], self.axes, frame.axes, dict(frame.local)
