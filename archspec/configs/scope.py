@@ -68,6 +68,7 @@ class Scope(Evaluator):
         self.values: dict[str, Any] = {}
         self.overridden: frozenset[str] = frozenset()
         self.built, self._pending = list[Any](), list[str]()  # builders whose trees are used again
+        self.probed: dict[tuple[str, str], Any] = {}  # builders by class and modality
 
     def problem(self, field: str, message: str, help_: str = "") -> Problem:
         """Return a problem with a field, under the name that the config uses."""
@@ -103,7 +104,7 @@ class Scope(Evaluator):
         self.validate()
         copy = Scope.__new__(type(self))
         named = {self.canonical(name): value for name, value in values.items()}
-        copy.__dict__ = {**self.__dict__, "values": {**self.values, **named}, "built": []}
+        copy.__dict__ = {**self.__dict__, "values": {**self.values, **named}, "built": [], "probed": {}}
         copy.overridden = self.overridden | {*named}
         return copy
 

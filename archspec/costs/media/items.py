@@ -174,6 +174,14 @@ def default_sizes(scope: Scope, architecture: str) -> dict[str, tuple[int, ...] 
 
 def _probe(scope: Scope, architecture: str, modality: str) -> CostBuilder | None:
     """Return a build with one item whose size the class decides; None if it takes any size."""
+    key = (architecture, modality)
+    if key not in scope.probed:
+        scope.probed[key] = _build_probe(scope, architecture, modality)
+    found: CostBuilder | None = scope.probed[key]
+    return found
+
+
+def _build_probe(scope: Scope, architecture: str, modality: str) -> CostBuilder | None:
     axes: dict[str, Any] = axes_of(with_items(Call(1, 1), scope, architecture))
     unknown = ((1, (UNKNOWN,) * len(MODALITIES[modality])),)
     built = CostBuilder(scope, {**axes, "media": Media(**{modality: unknown})})
