@@ -200,6 +200,8 @@ class Costed(Saving):
         values = {axis: self.evaluate_now(value) for axis, value in given.items()}
         positions, chosen = values.get("tokens"), values.pop("routed", None)
         kept = values.pop("kept", True)
+        if isinstance(runs, dict):
+            self.check_positions(values, name)
         idle = (self.keeps_empty or type(positions) is int) and positions == 0  # saves nothing, either
         outer, self.axes = self.axes, None if idle else inner_axes(self.axes or {}, values)
         child = self.part(inner)

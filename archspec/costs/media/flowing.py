@@ -46,12 +46,9 @@ class Flowing(Builder):
         return any(known_by(axes[name]) != known_by(before[name]) for name in FLOWING)
 
     def flow(self, given: Axes, source: str) -> None:
-        """Run what follows at the axes that ``source`` gives; the grid's positions are the tokens.
-
-        Errors: :class:`ArchspecError` if it gives no positions.
-        """
+        """Run what follows at the axes that ``source`` gives; the grid's positions are the tokens."""
         assert self.axes is not None
-        self._check_positions(given, source)
+        self.check_positions(given, source)
         self.axes = {**self.axes, **given}
         if MAPS in given:
             self.axes[MAPS] = Maps(given[MAPS])
@@ -60,13 +57,14 @@ class Flowing(Builder):
             self.axes["tokens"] = prod(grid)
         self.axes["context"] = self.axes["tokens"]
 
-    def _check_positions(self, given: Axes, source: str) -> None:
+    def check_positions(self, given: Axes, source: str) -> None:
+        """Raise :class:`ArchspecError` if items leave no positions to run on."""
         assert self.axes is not None
-        sizes = [given[name] for name in GRID if given.get(name) is not None]
+        sizes = [given[name] for name in (*GRID, "tokens") if given.get(name) is not None]
         if self.on_items and any(size is not UNKNOWN and value_of(size) < 1 for size in sizes):
             modality = self.axes["modality"]
             small, more = ("short", "longer") if modality == "audios" else ("small", "larger")
-            message = f"the {modality} are too {small}: {source} gives no output"
+            message = f"the {modality} are too {small}: {source} has no positions"
             raise ArchspecError(message, help=f"pass {more} {modality}")
 
     def pass_on(self, axes: Axes) -> None:

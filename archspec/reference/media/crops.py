@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from archspec.reference.media.receiver import CROPS_OVERLAP, Receiver
+from archspec.reference.media.values import integers, random
 
 _POOLED, _POOLED_OF_FRAMES = 2, 3  # patches along the height that become one token
 
@@ -22,7 +23,7 @@ def image_crops(to: Receiver) -> dict[str, Any]:
     return {
         "pixel_values": crops(to, number),
         "image_token_pooling": _first_patches(sum(a * b + c * d for a, b, c, d in grids), _POOLED),
-        "image_grids": _integers(grids),
+        "image_grids": integers(grids),
     }
 
 
@@ -34,13 +35,13 @@ def video_crops(to: Receiver) -> dict[str, Any]:
     return {
         "pixel_values_videos": crops(to, number),
         "video_token_pooling": _first_patches(number * rows**2, _POOLED_OF_FRAMES),
-        "video_grids": _integers(grids),
+        "video_grids": integers(grids),
     }
 
 
 def crops(to: Receiver, number: int) -> Any:
     """Return the patches of crops, as rows of pixels."""
-    return _random(to, number, (_side(to) // to.patch) ** 2, to.channels * to.patch**2)
+    return random(to.model, number, (_side(to) // to.patch) ** 2, to.channels * to.patch**2)
 
 
 def padded_crops(to: Receiver) -> dict[str, Any]:
@@ -60,8 +61,8 @@ def padded_crops(to: Receiver) -> dict[str, Any]:
         parts = whole.reshape(down, grid, across, grid).transpose(1, 2)
         seen[1 : 1 + down * across] = parts.reshape(-1, grid, grid)
     return {
-        "image_pixel_values": _random(to, len(shapes), most, to.channels, side, side),
-        "image_sizes": _integers([[down * crop, across * crop] for down, across in shapes]),
+        "image_pixel_values": random(to.model, len(shapes), most, to.channels, side, side),
+        "image_sizes": integers([[down * crop, across * crop] for down, across in shapes]),
         "image_attention_mask": mask,
     }
 
@@ -86,16 +87,8 @@ def patches_in_row(to: Receiver, sizes: Any, kind: str = "") -> dict[str, Any]:
         raise ValueError(f"sizes are not multiples of patches of {to.patch} by {to.patch}")
     grids = [[height // to.patch, width // to.patch] for height, width in sizes]
     columns = to.patch * sum(prod(grid) for grid in grids)
-    pixels = _random(to, 1, to.channels, to.patch, columns)
-    return {f"pixel_values{kind}": pixels, f"target_sizes{kind}": _integers(grids)}
-
-
-def _random(to: Receiver, *shape: int) -> Any:
-    import torch
-
-    return torch.rand(
-        *shape, dtype=next(one.dtype for one in to.model.parameters() if one.is_floating_point())
-    )
+    pixels = random(to.model, 1, to.channels, to.patch, columns)
+    return {f"pixel_values{kind}": pixels, f"target_sizes{kind}": integers(grids)}
 
 
 def _crop(to: Receiver) -> int:
@@ -112,12 +105,6 @@ def _first_patches(tokens: int, pooled: int) -> Any:
     import torch
 
     return torch.zeros(tokens, pooled**2, dtype=torch.long)
-
-
-def _integers(values: Any) -> Any:
-    import torch
-
-    return torch.tensor(values, dtype=torch.long)
 
 
 def _ceil(number: int, unit: int) -> int:

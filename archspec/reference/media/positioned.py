@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from archspec.reference.media.receiver import Receiver
+from archspec.reference.media.values import integers, random
 
 _PADDED = [-1, -1]  # the position of padding
 _COLORS = 3
@@ -18,14 +19,12 @@ def image_patches(to: Receiver) -> dict[str, Any]:
 
 def video_patches(to: Receiver) -> dict[str, Any]:
     """Return patches of the frames of all videos, one after the other."""
-    import torch
-
     counts = [frames for frames, _, _ in to.call.videos]
     patches, positions = _cut(to, [size for frames, *size in to.call.videos for _ in range(frames)])
     return {
         "pixel_values_videos": patches,
         "video_position_ids": positions,
-        "num_frames_per_video": torch.tensor(counts),
+        "num_frames_per_video": integers(counts),
     }
 
 
@@ -33,8 +32,6 @@ POSITIONS = {"image_position_ids", "pixel_position_ids"}  # arguments
 
 
 def _cut(to: Receiver, sizes: list[Any]) -> tuple[Any, Any]:
-    import torch
-
     side = to.find("model_patch_size", among=to.tower("vision"), default=to.patch)
     whole = to.patch * to.merge
     if any(edge % whole for size in sizes for edge in size):
@@ -46,5 +43,4 @@ def _cut(to: Receiver, sizes: list[Any]) -> tuple[Any, Any]:
         + [_PADDED] * (most - rows * columns)
         for rows, columns in grids
     ]
-    dtype = next(one.dtype for one in to.model.parameters() if one.is_floating_point())
-    return torch.rand(len(grids), most, _COLORS * side**2, dtype=dtype), torch.tensor(placed)
+    return random(to.model, len(grids), most, _COLORS * side**2), integers(placed)

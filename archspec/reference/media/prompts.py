@@ -6,17 +6,13 @@ import inspect
 from typing import Any
 
 from archspec.reference.contents import configs_in
+from archspec.reference.media import by_type
 from archspec.reference.media.crops import tokens_of_crops
 from archspec.reference.media.receiver import Receiver
-from archspec.reference.media.tensors import MAKERS, Inputs, integers, random
+from archspec.reference.media.tensors import MAKERS, Inputs
+from archspec.reference.media.values import integers, random
 
 _CODES = {"image": 1, "video": 2, "audio": 3}  # of mm_token_type_ids
-_COUNTS = {  # fields with the tokens of an item, where no method returns as many features
-    ("blip-2", "image"): "num_query_tokens",
-    ("instructblip", "image"): "num_query_tokens",
-    ("instructblipvideo", "video"): "num_query_tokens",
-    ("gemma3n", "audio"): "audio_soft_tokens_per_image",
-}
 _FIRST_WORD = 5  # the ids before are often special
 _MOST_WORDS = 10000
 
@@ -34,7 +30,10 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
     """Return how many tokens each image, video and audio becomes, by kind."""
     found = {}
     for kind, taken in given.items():
-        get, field = _features_of(to.model, kind, taken), _COUNTS.get((to.config.model_type, kind))
+        get, field = (
+            _features_of(to.model, kind, taken),
+            by_type.TOKENS_OF_ITEM.get((to.config.model_type, kind)),
+        )
         if get is None and "pixel_values_videos" in taken:  # frames run like images
             taken = {"pixel_values": taken["pixel_values_videos"]}
             get = _features_of(to.model, "image", taken)
@@ -151,13 +150,15 @@ def inputs(to: Receiver) -> Inputs:
         if "decoder_input_ids" in to.names:
             found["decoder_input_ids"] = _words(to, to.call.tokens)
         else:  # SpeechT5's frames
-            found["decoder_input_values"] = random(to, to.call.batch, to.call.tokens, to.config.num_mel_bins)
+            found["decoder_input_values"] = random(
+                to.model, to.call.batch, to.call.tokens, to.config.num_mel_bins
+            )
     if "input_ids" in to.names:
         tokens = to.call.encoder_tokens if to.decodes else to.call.tokens
         if tokens:
             found |= prompt(to, placeholders(to, given), tokens)
         if to.config.model_type == "udop":  # boxes of words, as parts of the page
-            found["bbox"] = random(to, to.call.batch, tokens, 4)
+            found["bbox"] = random(to.model, to.call.batch, tokens, 4)
     if "image_embeds_position_mask" in to.names and to.call.images:
         found["image_embeds_position_mask"] = _positions(to)
     return found

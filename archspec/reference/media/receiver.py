@@ -7,6 +7,7 @@ from typing import Any
 
 from archspec.costs.records import Call
 from archspec.reference.contents import configs_in, parameters_of
+from archspec.reference.media import by_type
 
 _TOWERS = {
     "vision": ("vision_config", "backbone_config", "image_config", "encoder_config", "encoder"),
@@ -21,25 +22,15 @@ _MERGES = (
     *("spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio"),
     *("pooling_kernel_size", "merge_kernel_size"),
 )
-_LISTED = ("pixtral", "emu3", "apertus1p5")
-_SIDES = {"depth_pro": 1536}  # of images, where the config has other sizes
-_ANY_LENGTH = (  # of audios; their positions limit only the text
-    *("speech_to_text", "wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2"),
-)
-_DECODING = ("musicgen",)  # an audio is only for a pass without the decoder's tokens, which it becomes
-_FRAMES = (  # their pixel values have frames
-    *("instructblipvideo", "timesformer", "tvp", "videomae", "vivit"),
-    *("xclip", "xclip_vision_model", "videoprism_vision_model", "vjepa2"),
-)
 
 
 def kinds_of(names: set[str], model_type: str) -> tuple[str, ...]:
     """Return which media a class takes, by the names of its arguments."""
     pixels = bool(names & {*_IMAGES, "grid_thw"})
     taken = {
-        "images": pixels and model_type not in _FRAMES,
-        "videos": "pixel_values_videos" in names or (pixels and model_type in _FRAMES),
-        "audios": bool(names & {*_SAMPLES, *FEATURES}) and model_type not in _DECODING,
+        "images": pixels and model_type not in by_type.WITH_FRAMES,
+        "videos": "pixel_values_videos" in names or (pixels and model_type in by_type.WITH_FRAMES),
+        "audios": bool(names & {*_SAMPLES, *FEATURES}) and model_type not in by_type.AUDIO_OR_DECODER,
     }
     return tuple(kind for kind, has in taken.items() if has)
 
@@ -110,8 +101,8 @@ class Receiver:
         found = self.find("image_size", "input_size", among=tower)
         if getattr(tower, "model_args", None):  # timm's
             found = tower.model_args.get("img_size", found)
-        if self.config.model_type in _SIDES:
-            found = _SIDES[self.config.model_type]
+        if self.config.model_type in by_type.SIDES:
+            found = by_type.SIDES[self.config.model_type]
         if isinstance(found, dict):
             found = (found.get("height"), found.get("width"))
         if isinstance(found, int):
@@ -130,7 +121,7 @@ class Receiver:
         if self.config.model_type == "audio-spectrogram-transformer":
             return int(self.config.max_length)
         positions = self.find("max_source_positions", among=self.tower("audio"))
-        if self.takes_samples or not positions or self.config.model_type in _ANY_LENGTH:
+        if self.takes_samples or not positions or self.config.model_type in by_type.ANY_LENGTH:
             return None
         return 2 * int(positions)
 
@@ -156,7 +147,7 @@ class Receiver:
     @property
     def lists_sizes(self) -> bool:
         """Return True if images are padded to the largest, with a list of their sizes."""
-        one = {self.config.model_type, self.tower("vision").model_type} & {*_LISTED}
+        one = {self.config.model_type, self.tower("vision").model_type} & {*by_type.LISTED_SIZES}
         return "image_sizes" in self.names and bool(one)
 
     @property
@@ -166,8 +157,8 @@ class Receiver:
 
     @property
     def reads_ids(self) -> bool:
-        """Return True if a class reads token ids next to a decoder's; those of PP-FormulaNet are labels."""
-        return "input_ids" in self.names and self.config.model_type != "pp_formulanet"
+        """Return True if a class reads token ids next to a decoder's; those may be labels."""
+        return "input_ids" in self.names and self.config.model_type not in by_type.LABELS
 
     @property
     def keeps_cache(self) -> bool:

@@ -12,7 +12,8 @@ from archspec.reference.contents import cache_of, default_dtype
 from archspec.reference.media.hybrid import hybrid
 from archspec.reference.media.prompts import inputs, prompt, tokens_of_media
 from archspec.reference.media.receiver import Receiver
-from archspec.reference.media.tensors import Inputs, ones
+from archspec.reference.media.tensors import Inputs
+from archspec.reference.media.values import ones
 from archspec.reference.verdicts import Unavailable, measuring_errors, one_line
 
 LARGEST = 200_000_000  # parameters of a model with weights

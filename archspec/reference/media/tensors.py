@@ -6,19 +6,13 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from archspec.reference.media import by_type
 from archspec.reference.media.crops import crops, image_crops, padded_crops, patches_in_row, video_crops
 from archspec.reference.media.positioned import POSITIONS, image_patches, video_patches
 from archspec.reference.media.receiver import FEATURES, Receiver
+from archspec.reference.media.values import integers, ones, random
 
 Inputs = dict[str, Any]
-_SQUARE_PATCHES = ("paddleocr_vl", "kimi_k25", "paddleocr_vl_vision", "kimi_k25_vision")
-_MELS_FIRST = (  # in input features, other classes have frames first
-    *("whisper", "qwen2_audio_encoder", "voxtral_encoder", "voxtral_realtime_encoder"),
-    "audioflamingo3_encoder",
-    *("glmasr_encoder", "qwen2_5_omni_audio_encoder", "qwen3_omni_moe_audio_encoder", "qwen3_asr_encoder"),
-    *("dots3_note_audio_encoder", "moss_transcribe_diarize_audio", "clvp_encoder", "clvp"),
-    "qwen2_5_omni_bigvgan",
-)
 _MELS = (
     "num_mel_bins",
     "feature_size",
@@ -30,30 +24,7 @@ _MELS = (
     "model_in_dim",
     "mel_dim",
 )
-_MERGED = ("inkling2_vision",)  # a patch is one for each token of the text
-_PAIRS = ("efficientloftr", "lightglue", "superglue")  # each item is two images
-_GROUPED = (
-    "idefics",
-    "colmodernvbert",
-    "modernvbert",
-    "perception_lm",
-)  # pixel values are those of each sequence
-_CHANNELS = (  # samples have channels
-    *("encodec", "dac", "mimi", "mimi_encoder", "xcodec", "xcodec2", "higgs_audio_v2_tokenizer", "neucodec"),
-    *("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pe_audio", "pe_audio_encoder"),
-    *("pe_audio_video", "pe_audio_video_encoder", "wavtokenizer", "wavtokenizer_encoder"),
-    *("vibevoice", "vibevoice_acoustic_tokenizer", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_asr"),
-    *("omniasr", "omniasr_audio", "omniasr_ctc"),
-)
-_CHUNKED = ("qwen3_asr_encoder",)  # frames are padded to whole chunks
-_STACKED = {"granite_speech5_encoder": 4}  # frames, a number that the config does not say
-_UNMASKED = (  # their masks are of tokens, or of samples of whole frames
-    *("granite_speech", "granite_speech_plus", "pe_audio"),
-)
-_BOOLS = ("gemma3n",)  # their masks are bools
-_FIXED_MELS = {"gemma4_audio": 128, "gemma3n_audio": 128, "pop2piano": 512}  # that the config does not say
 _VIDEO_MERGE = 2  # by default of the processor of Video-LLaMA 3
-_PADDED_MASKS = ("pixel_attention_mask", "pixel_mask")
 
 
 def images(to: Receiver) -> Inputs:
@@ -72,7 +43,7 @@ def _cut_images(to: Receiver) -> Inputs:
         return _tiles(to)
     if "flattened_patches" in to.names:
         counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
-        return {"flattened_patches": random(to, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
+        return {"flattened_patches": random(to.model, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
     makers = {
         "spatial_shapes": _padded_patches,
         "target_sizes": lambda to: patches_in_row(to, to.call.images),
@@ -87,16 +58,16 @@ def _whole_images(to: Receiver) -> Inputs:
     sizes = to.call.images
     shape = (max(height for height, _ in sizes), max(width for _, width in sizes))
     batch, n = to.call.batch, len(sizes)
-    grouped = "pixel_attention_mask" in to.names or to.config.model_type in _GROUPED
+    grouped = "pixel_attention_mask" in to.names or to.config.model_type in by_type.BY_SEQUENCE
     lead = (batch, _each(to)) if grouped else (n,)
-    if to.config.model_type in _PAIRS:
+    if to.config.model_type in by_type.PAIRS:
         lead = n, 2
-    found = {"pixel_values": random(to, *lead, to.channels, *shape)}
+    found = {"pixel_values": random(to.model, *lead, to.channels, *shape)}
     if to.config.model_type == "molmo2_vision":
         return {"pixel_values": crops(to, n)}
     if "high_res_pixel_values" in to.names:
         side = to.config.high_res_vision_config.image_size
-        found["high_res_pixel_values"] = random(to, n, to.channels, side, side)
+        found["high_res_pixel_values"] = random(to.model, n, to.channels, side, side)
     if to.lists_sizes:
         return found | {"image_sizes": integers(sizes)}
     if len({*sizes}) > 1:
@@ -114,7 +85,7 @@ def _prompts(to: Receiver, shape: tuple[int, int]) -> Inputs:
     """Return what segmentation models take with images: SegGPT an example, OneFormer a task."""
     n = len(to.call.images)
     names = {"prompt_pixel_values", "prompt_masks"} & to.names
-    found = {name: random(to, n, to.channels, *shape) for name in names}
+    found = {name: random(to.model, n, to.channels, *shape) for name in names}
     return found | ({"task_inputs": ones(n, to.config.task_seq_len)} if "task_inputs" in to.names else {})
 
 
@@ -136,9 +107,9 @@ def videos(to: Receiver) -> Inputs:
         raise ValueError("videos of several sizes in one call")
     frames, height, width = sizes[0]
     name = "pixel_values_videos" if "pixel_values_videos" in to.names else "pixel_values"
-    one_by_one = to.config.model_type == "xclip_vision_model"
+    one_by_one = to.config.model_type in by_type.FRAME_BY_FRAME
     lead = (len(sizes) * frames,) if one_by_one else (len(sizes), frames)
-    found = {name: random(to, *lead, to.channels, height, width)}
+    found = {name: random(to.model, *lead, to.channels, height, width)}
     if "interpolate_pos_encoding" in to.names and (height, width) != to.side:
         found["interpolate_pos_encoding"] = True
     return found
@@ -150,17 +121,17 @@ def audios(to: Receiver) -> Inputs:
     if not lengths:
         return {}
     if "feature_lens" in to.names:  # one after the other
-        features = random(to, _mels(to), sum(lengths))
+        features = random(to.model, _mels(to), sum(lengths))
         return {"input_features": features, "feature_lens": integers(lengths)}
     tower = to.tower("audio")
     longest = max(lengths)
-    if tower.model_type in _CHUNKED:
+    if tower.model_type in by_type.WHOLE_CHUNKS:
         chunk = 2 * tower.n_window
         longest = -(-longest // chunk) * chunk
     found = _waveform(to, longest) if "input_values" in to.names else _spectrogram(to, longest)
     for name in _audio_masks(to, found):
         found[name] = integers([[1] * one + [0] * (longest - one) for one in lengths])
-        if to.config.model_type in _BOOLS:
+        if to.config.model_type in by_type.BOOL_MASKS:
             found[name] = found[name].bool()
     if "audio_mel_mask" in to.names:  # of padding
         found["audio_mel_mask"] = ~ones(len(lengths), longest).bool()
@@ -175,27 +146,27 @@ def _waveform(to: Receiver, longest: int) -> Inputs:
     """Return samples, and frames with as many as a second encoder makes of the samples."""
     n = len(to.call.audios)
     if to.config.model_type == "audio-spectrogram-transformer":
-        return {"input_values": random(to, n, longest, to.config.num_mel_bins)}
-    if to.config.model_type not in _CHANNELS:
-        return {"input_values": random(to, n, longest)}
-    found = {"input_values": random(to, n, to.find("audio_channels", default=1), longest)}
+        return {"input_values": random(to.model, n, longest, to.config.num_mel_bins)}
+    if to.config.model_type not in by_type.WITH_CHANNELS:
+        return {"input_values": random(to.model, n, longest)}
+    found = {"input_values": random(to.model, n, to.find("audio_channels", default=1), longest)}
     if "input_features" in to.names:
         frames = to.model.acoustic_encoder(found["input_values"]).shape[-1]
-        found["input_features"] = random(to, n, frames, _mels(to))
+        found["input_features"] = random(to.model, n, frames, _mels(to))
     return found
 
 
 def _spectrogram(to: Receiver, longest: int) -> Inputs:
     n, mels = len(to.call.audios), _mels(to)
     if to.config.model_type in ("clap", "clap_audio_model"):
-        return {"input_features": random(to, n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
-    shape = (mels, longest) if to.tower("audio").model_type in _MELS_FIRST else (longest, mels)
-    return {next(name for name in FEATURES if name in to.names): random(to, n, *shape)}
+        return {"input_features": random(to.model, n, 1, longest, mels), "is_longer": ones(n, 1).bool()}
+    shape = (mels, longest) if to.tower("audio").model_type in by_type.MELS_FIRST else (longest, mels)
+    return {next(name for name in FEATURES if name in to.names): random(to.model, n, *shape)}
 
 
 def _audio_masks(to: Receiver, found: Inputs) -> set[str]:
     """Return the arguments that say which frames, or samples, are not padding."""
-    if to.config.model_type in _UNMASKED:
+    if to.config.model_type in by_type.UNMASKED:
         return set()
     masks = set() if "input_values" in found else {"input_features_mask", "feature_attention_mask"}
     return to.names & (masks | ({"padding_mask"} if "input_ids" in to.names else set()))
@@ -204,24 +175,24 @@ def _audio_masks(to: Receiver, found: Inputs) -> set[str]:
 def _mels(to: Receiver) -> int:
     """Return the features of a frame."""
     tower = to.tower("audio")
-    if tower.model_type in _FIXED_MELS:
-        return _FIXED_MELS[tower.model_type]
-    stacked = _STACKED.get(tower.model_type, getattr(tower, "num_stacked_frames", 1))
+    if tower.model_type in by_type.MELS:
+        return by_type.MELS[tower.model_type]
+    stacked = by_type.STACKED_FRAMES.get(tower.model_type, getattr(tower, "num_stacked_frames", 1))
     return int(to.find(*_MELS, among=tower, default=80)) * int(stacked)
 
 
 def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
     """Return patches of images of any size, one after the other, as Qwen2-VL's processor cuts them."""
-    merged = to.tower("vision").model_type in _MERGED
+    merged = to.tower("vision").model_type in by_type.MERGED_PATCHES
     deep, side = to.frames_of_patch, to.patch * (to.merge if merged else 1)
     if any(h % side or w % side or (f > 1 and f % deep) for f, h, w in sizes):
         raise ValueError(f"sizes are not multiples of patches of {deep} frames and {side} by {side}")
     grids = [(-(-f // deep), h // side, w // side) for f, h, w in sizes]
-    square = to.config.model_type in _SQUARE_PATCHES
+    square = to.config.model_type in by_type.SQUARE_PATCHES
     shape = (to.channels, side, side) if square else (to.channels * deep * side**2,)
     shape = (side, side, to.channels) if merged else shape
     name = "hidden_states" if "hidden_states" in to.names else "pixel_values"
-    found = {name: random(to, sum(prod(one) for one in grids), *shape)}
+    found = {name: random(to.model, sum(prod(one) for one in grids), *shape)}
     found[grid] = integers([one[1:] for one in grids] if grid == "image_grid_hw" else grids)
     merges = "video_merge_sizes" if grid == "video_grid_thw" else "image_merge_sizes"
     merge = _VIDEO_MERGE if merges == "video_merge_sizes" else to.merge
@@ -244,7 +215,7 @@ def _padded_patches(to: Receiver) -> Inputs:
     counts = [prod(shape) for shape in shapes]
     most = max(counts)
     return {
-        "pixel_values": random(to, len(shapes), most, to.channels * to.patch**2),
+        "pixel_values": random(to.model, len(shapes), most, to.channels * to.patch**2),
         "pixel_attention_mask": integers([[1] * count + [0] * (most - count) for count in counts]),
         "spatial_shapes": integers(shapes),
     }
@@ -258,40 +229,18 @@ def _tiles(to: Receiver) -> Inputs:
     assert side is not None
     tiles = max(image_size_to_num_patches(size, pins, side[0]) for size in to.call.images)
     shape = (len(to.call.images), tiles, to.channels, *side)
-    return {"pixel_values": random(to, *shape), "image_sizes": integers(to.call.images)}
+    return {"pixel_values": random(to.model, *shape), "image_sizes": integers(to.call.images)}
 
 
 def _mllama_tiles(to: Receiver) -> Inputs:
     """Return Mllama's images: all of the tiles that an image may have."""
     batch, n, tiles = to.call.batch, _each(to), to.find("max_num_tiles", default=4)
     return {
-        "pixel_values": random(to, batch, n, tiles, to.channels, *to.call.images[0]),
+        "pixel_values": random(to.model, batch, n, tiles, to.channels, *to.call.images[0]),
         "aspect_ratio_ids": ones(batch, n),
         "aspect_ratio_mask": ones(batch, n, tiles),
         "cross_attention_mask": ones(batch, to.call.tokens, n, tiles),
     }
-
-
-def random(to: Receiver, *shape: int) -> Any:
-    """Return random numbers of the model's dtype: images of zeros are padding to some classes."""
-    import torch
-
-    dtypes = (parameter.dtype for parameter in to.model.parameters() if parameter.is_floating_point())
-    return torch.rand(*shape, dtype=next(dtypes, torch.float32))
-
-
-def ones(*shape: int) -> Any:
-    """Return ones, as of a mask that masks nothing."""
-    import torch
-
-    return torch.ones(*shape, dtype=torch.long)
-
-
-def integers(values: Any) -> Any:
-    """Return a tensor of integers."""
-    import torch
-
-    return torch.tensor(values, dtype=torch.long)
 
 
 MAKERS: dict[str, Callable[[Receiver], Inputs]] = {"image": images, "video": videos, "audio": audios}

@@ -13,6 +13,7 @@ from archspec.costs.media.sizes import sizes_of, value_text
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
 from archspec.reference.classes import config_of, model_class
+from archspec.reference.media import by_type
 from archspec.reference.media.receiver import Receiver, kinds_of
 from archspec.reference.media.running import least_tokens
 from archspec.reference.verdicts import Refused, Unavailable
@@ -23,7 +24,6 @@ from archspec.verifying.costs.fitting import merge_configs
 TEXT = 7  # tokens in addition to those of media
 _ENCODED = 9  # tokens of an encoder of text, or of a Q-Former
 _SIDE, _FRAMES, _SAMPLES, _MEL_FRAMES = (224, 224), 4, 16000, 160
-_EITHER = ("pop2piano",)  # their encoders take text or audio
 _LAYERS = 2
 _NOT_FIELDS = ("dtype", "transformers_version", "_name_or_path", "per_layer_config")  # derived ones, too
 _DEPTH = re.compile(
@@ -90,7 +90,7 @@ def _with_text(model: Any, call: Call, to: Receiver) -> Iterator[Call]:
         call = call._replace(encoder_tokens=_ENCODED, new_encoder_tokens=_ENCODED)
     least = least_tokens(model, call) if to.reads_ids else 0
     whole = call._replace(tokens=TEXT if to.decodes else least + TEXT)
-    if to.decodes and to.reads_ids and to.config.model_type not in _EITHER:
+    if to.decodes and to.reads_ids and to.config.model_type not in by_type.TEXT_OR_AUDIO:
         whole = whole._replace(encoder_tokens=least + _ENCODED, new_encoder_tokens=least + _ENCODED)
     yield whole
     if to.keeps_cache:

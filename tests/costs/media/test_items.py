@@ -334,3 +334,17 @@ def test_a_head_multiplies_the_feature_maps_of_its_backbone() -> None:
 def test_an_unknown_size_is_the_context_of_what_runs_on_it() -> None:
     axes = {"past": 0, "tokens": UNKNOWN, "context": UNKNOWN, "times": 1, "trained": 1}
     assert inner_axes(axes, {"batch": 1})["context"] is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "items"),
+    [
+        ("pixtral", "PixtralVisionModel", {"images": ((15, 160),)}),  # thinner than a patch
+        ("pixtral", "PixtralVisionModel", {"images": ((15, 160), (160, 160)), "batch": 2}),
+        ("wav2vec2", "Wav2Vec2ForXVector", {"audios": (4000,)}),  # shorter than what the last layers see
+        ("vjepa2", "VJEPA2Model", {"videos": ((1, 256, 256),)}),  # fewer frames than a patch
+    ],
+)
+def test_items_that_leave_no_positions_are_refused(model_type: str, architecture: str, items: Any) -> None:
+    with pytest.raises(ArchspecError, match="are too (small|short): "):
+        forward(model_type, architecture, **items)

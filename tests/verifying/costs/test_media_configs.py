@@ -54,7 +54,11 @@ def test_a_module_whose_child_runs_elsewhere_counts_for_the_one_around_it() -> N
     assert [*unequal_modules({"": 7, "decoder": 4 - 7, "decoder.skip": 7, "encoder": 2}, found)] == [
         ("", 4, 5)
     ]
-    nested = {"layers.0.norm": -3, "layers.0.norm.inner": 3, "": 4}  # `layers` and `layers.0` have no products
+    nested = {
+        "layers.0.norm": -3,
+        "layers.0.norm.inner": 3,
+        "": 4,
+    }  # `layers` and `layers.0` have no products
     assert not [*unequal_modules(nested, {"layers.0.norm.inner": 3, "": 1})]
 
 
