@@ -59,7 +59,7 @@ def forward_of(scope: Scope, architecture: str, *, processed: bool = False, **le
     if (modality := modality_of(scope, architecture)) is not None:
         _check_textless(architecture, modality, lengths)
     items = requested_items(scope, architecture, given, processed)
-    lengths |= items.sizes
+    lengths |= {**items.sizes, "padded": items.padded}
     lengths["held"] = scope.spec.library.costs(scope.spec.model_type).validated_figures(architecture)
     if modality or lengths.get("tokens") is not None or lengths.get("text_tokens") is not None:
         forward = Forward(scope, architecture, **lengths)

@@ -14,6 +14,7 @@ EXACT, STATIC, PAGES = ALLOCATIONS = ("exact", "static", "pages")  # of a KV cac
 ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of the dtypes in which activations were validated
 KERNELS = ("flash", "eager")  # of attention in training
 PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
+MEDIA = (*MODALITIES, "padded")  # fields of a call
 FLOWING = ("batch", "tokens", "context", *GRID, MAPS)  # axes that a module passes on to the next one
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
 FREEZE, FROZEN = "freeze", "frozen"  # axes: names of modules that are not trained; inside one of them
@@ -30,8 +31,8 @@ class Call(NamedTuple):
     ``new_encoder_tokens`` is how many encoder tokens the pass computes: all of them, or 0 if the encoder's
     output is given.
 
-    >>> Call(1, 1, encoder_tokens=9, new_encoder_tokens=9).replace({"encoder_tokens": 12})
-    Call(batch=1, tokens=1, past=0, encoder_tokens=12, new_encoder_tokens=12, images=(), videos=(), audios=())
+    >>> Call(1, 1, encoder_tokens=9, new_encoder_tokens=9).replace({"encoder_tokens": 12}).new_encoder_tokens
+    12
     """
 
     # axes of "forward"
@@ -44,6 +45,7 @@ class Call(NamedTuple):
     images: tuple[tuple[int, int], ...] = ()  # height, width
     videos: tuple[tuple[int, int, int], ...] = ()  # frames, height, width
     audios: tuple[int, ...] = ()  # feature frames, or samples of a waveform
+    padded: tuple[tuple[str, int], ...] = ()  # by modality, the patches that a processor pads each tensor to
 
     @property
     def context(self) -> int:
@@ -106,12 +108,13 @@ class Step(NamedTuple):
     images: tuple[tuple[int, int], ...] = ()
     videos: tuple[tuple[int, int, int], ...] = ()
     audios: tuple[int, ...] = ()
+    padded: tuple[tuple[str, int], ...] = ()
     freeze: tuple[str, ...] = ()  # names of modules whose parameters are not trained
 
     @property
     def call(self) -> Call:
         """The same forward pass as a :class:`Call`, without a cache."""
-        items = {name: getattr(self, name) for name in MODALITIES}
+        items = {name: getattr(self, name) for name in MEDIA}
         return Call(**self.lengths(), new_encoder_tokens=self.encoder_tokens, **items)
 
     def at_call(self, call: Call) -> Step:
@@ -173,7 +176,14 @@ def axes_of(call: Call, allocation: str = EXACT, freeze: tuple[str, ...] = ()) -
     once: Axes = {"times": 1, "trained": 1, "backward": 2, "pooled": True, "unread": 0, HOOKED: True}
     once |= {FREEZE: freeze, FROZEN: False, GRADIENT: True}
     lengths = {**call.lengths(), "context": call.context}
-    return {**lengths, **once, "allocation": allocation, "media": call.media, "modality": None}
+    return {
+        **lengths,
+        **once,
+        "allocation": allocation,
+        "media": call.media,
+        "padding": call.padded,
+        "modality": None,
+    }
 
 
 def training_axes(step: Step) -> Axes:

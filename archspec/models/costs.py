@@ -276,9 +276,11 @@ def training(  # noqa: PLR0913, PLR0917 - the options of the verb
     options["freeze"] = freeze.split(",") if isinstance(freeze, str) else freeze
     known, forward = usual_tokens(self.scope) if tokens is None else tokens, None
     if lengths.keys() & {*ITEMS} or (tokens is not None and modality_of(self.scope, self.architecture)):
+        from archspec.costs.records import MEDIA
+
         forward = self.forward(**lengths)
         batch, known = forward.call.batch, forward.call.tokens
-        options["items"] = {name: getattr(forward.call, name) for name in MODALITIES}
+        options["items"] = {name: getattr(forward.call, name) for name in MEDIA}
     step = Training(self.scope, self.architecture, self.tensors(), batch, known, **options)
     step.call = forward
     step.check_used(batch=None if batch == 1 else batch, tokens=tokens, encoder_tokens=encoder_tokens)

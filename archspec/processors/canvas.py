@@ -16,11 +16,13 @@ class Trace(NamedTuple):
     """A file, the sizes of its tensors in order, and the steps that lead to them.
 
     Sizes are (height, width) of images, (frames, height, width) of videos, and one number of audio files.
+    ``patches`` are those of each tensor if the processor pads to a fixed number, else 0.
     """
 
     file: tuple[int, ...]
     tensors: tuple[tuple[int, ...], ...]
     steps: tuple[str, ...]
+    patches: int = 0
 
     def __str__(self) -> str:
         """Return a line for a report."""
@@ -36,6 +38,7 @@ class Canvas:
         self.tiles: list[Size] = []
         self.segments: list[int] = []  # frames of each part of a video
         self.steps: list[str] = []
+        self.patches = 0
 
     def refuse(self, message: str, help_: str = "pass another size") -> NoReturn:
         what = f"a video of {self.file[0]:,} frames of" if self.frames else "an image of"
@@ -59,6 +62,11 @@ class Canvas:
                 f"becomes {size_text(self.size)}, which is larger than the padded size {size_text(size)}"
             )
         self.resize(size, "padded to")
+
+    def pad_patches(self, count: int) -> None:
+        """Pad the patches of each tensor to a number."""
+        self.patches = count
+        self.note(f"padded to {count:,} patches")
 
     def note(self, text: str) -> None:
         self.steps.append(text)
@@ -101,4 +109,4 @@ class Canvas:
         counts = self.segments or ([self.frames] if self.frames else [])
         parts: list[tuple[int, ...]] = [(count,) for count in counts] or [()]
         tensors = tuple((*frames, *size) for frames in parts for size in sizes)
-        return Trace(self.file, tensors, tuple(self.steps))
+        return Trace(self.file, tensors, tuple(self.steps), self.patches)

@@ -40,13 +40,15 @@ class File(NamedTuple):
 class Requested(NamedTuple):
     """The sizes of a call's tensors by modality, the files that they come from, and the processor.
 
-    ``assumed`` are the modalities that defaults of transformers' processors apply to, one tensor a file.
+    ``assumed`` are the modalities that defaults of transformers' processors apply to, one tensor a file;
+    ``padded`` are the patches of each tensor of a modality that the processor pads to a fixed number.
     """
 
     sizes: dict[str, tuple[Any, ...]]
     files: tuple[File, ...] = ()
     processor: str = ""
     assumed: tuple[str, ...] = ()
+    padded: tuple[tuple[str, int], ...] = ()
 
     def lines(self, tokens: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
         """Return a line for each kind of file, with the tokens of all its tensors, and for the processor."""
@@ -70,6 +72,7 @@ def read_items(scope: Scope, given: Mapping[str, Sequence[Any]], processed: bool
         message = f"{option('processed')} has no effect without images, videos or audio"
         raise ArchspecError(message, help=f"leave out {option('processed')}")
     sizes, files, source, assumed = dict[str, tuple[Any, ...]](), list[File](), "", list[str]()
+    padded = list[tuple[str, int]]()
     for modality, items in given.items():
         found = [*islice((one for item in items for one in items_of(modality, item)), MAX_ITEMS + 1)]
         if len(found) > MAX_ITEMS:
@@ -84,10 +87,12 @@ def read_items(scope: Scope, given: Mapping[str, Sequence[Any]], processed: bool
             traces = _traces(processor, modality, found)
             tensors, source = [size for trace in traces for size in trace.tensors], processor.source
             files += [_file(modality, trace) for trace in traces]
+            if traces[0].patches:
+                padded.append((modality, traces[0].patches))
             if source.startswith(_ASSUMED) and len(tensors) == len(found):
                 assumed.append(modality)
         sizes[modality] = tuple(size if len(size) > 1 else size[0] for size in tensors)
-    return Requested(sizes, tuple(files), source, tuple(assumed))
+    return Requested(sizes, tuple(files), source, tuple(assumed), tuple(padded))
 
 
 class Item(NamedTuple):

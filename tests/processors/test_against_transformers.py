@@ -137,9 +137,13 @@ def computed(call: Call) -> list[Any] | str:
     assert processor is not None
     files = call["sizes"] if kind == "audios" else [tuple(size) for size in call["sizes"]]
     try:
-        return [one if kind == "audios" else [*one] for one in getattr(processor, kind)(files)]
+        traces = getattr(processor, f"trace_{kind}")(files)
     except ArchspecError as error:
         return str(error)
+    tensors = [
+        [*size, *([trace.patches] if trace.patches else [])] for trace in traces for size in trace.tensors
+    ]
+    return [size[0] for size in tensors] if kind == "audios" else tensors
 
 
 @pytest.mark.parametrize("name", [*IMAGES, *VIDEOS, *AUDIOS])

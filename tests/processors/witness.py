@@ -154,7 +154,8 @@ def answer(call: Call) -> list[Any] | str:
                     ]
                 if call["kind"] == "videos":
                     options["do_sample_frames"] = False
-                return _sizes(processor(files, **options), processor, call)
+                found = processor(files, **options)
+                return _with_padding(_sizes(found, processor, call), found)
             except Exception as error:  # what needs values fails on the meta device
                 problem = f"{type(error).__name__}: {error}"
     return problem
@@ -199,6 +200,18 @@ def _sizes(found: Any, processor: Any, call: Call) -> list[Any]:
             _seen(*pair) for pair in zip(found["image_sizes"], found["image_attention_mask"], strict=True)
         ]
     return _from_grids(found, processor, name, is_video) or _from_pixels(found, is_video)
+
+
+def _with_padding(sizes: list[Any], found: Any) -> list[Any]:
+    """Add the patches of each tensor to its size, for processors that pad them."""
+    pixels = {
+        "spatial_shapes": "pixel_values",
+        "image_position_ids": "pixel_values",
+        "video_position_ids": "pixel_values_videos",
+        "flattened_patches": "flattened_patches",
+    }
+    key = next((pixels[name] for name in pixels if name in found), None)
+    return sizes if key is None else [[*size, found[key].shape[1]] for size in sizes]
 
 
 def _seen(size: Any, mask: Any) -> list[int]:

@@ -246,7 +246,10 @@ class OnItems(Flowing):
         return sum(group.start["batch"] for group in groups[1:]) + groups[0].start["batch"] if groups else 0
 
     def of_all(self, name: str, node: ast.expr, local: Locals) -> Any:
-        """Return the sum or the maximum of an expression's values over all items that run together."""
+        """Return the sum or the maximum of an expression's values over all items that run together.
+
+        The maximum is at least the patches that a processor pads each item to.
+        """
         frame, found = self.frames[-1], []
         outer, groups = frame.now, self.open_groups
         if not self.on_items:  # of all modalities
@@ -256,8 +259,9 @@ class OnItems(Flowing):
             value = self.visit(node, dict(local))
             found.append(value if name == "most" else group.start["batch"] * value)
         frame.now = outer
-        if name == "most" and len(found) > 1:
-            return max(found)
+        if name == "most":
+            found += {patches for group in groups for patches in _padding(group.start)}
+            return self.apply_function(max, found, node) if len(found) > 1 else found[0] if found else 0
         return sum(found[1:], start=found[0]) if found else 0
 
     def leave(self, built: Node, module: Module, frame: Frame) -> None:
@@ -288,3 +292,8 @@ def only_modality(scope: Scope, module: Module) -> str | None:
 
 def _flatten(value: Any) -> list[Any]:
     return [one for item in value for one in _flatten(item)] if isinstance(value, list) else [value]
+
+
+def _padding(axes: Axes) -> list[int]:
+    """Return the patches that a processor pads each item of a group to, if it does."""
+    return [patches for modality, patches in axes["padding"] if modality == axes["modality"]]

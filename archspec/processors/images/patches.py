@@ -119,14 +119,15 @@ def siglip2(p: Parameters, image: Canvas) -> None:
     patch, most = p.integer("patch_size"), p.integer("max_num_patches")
     if p.flag("do_resize"):
         image.resize(resizing.fit_patches(image.size, patch, most))
-    _cut_to_patches(image, (patch, patch), most)
+    _cut_to_patches(image, patch, most)
+    image.pad_patches(most)
 
 
-def _cut_to_patches(image: Canvas, patch: Size, most: int) -> None:
-    image.resize((image.size[0] // patch[0] * patch[0], image.size[1] // patch[1] * patch[1]), "cut to")
-    if (image.size[0] // patch[0]) * (image.size[1] // patch[1]) > most:
+def _cut_to_patches(image: Canvas, patch: int, most: int) -> None:
+    rows, columns = image.size[0] // patch, image.size[1] // patch
+    image.resize((rows * patch, columns * patch), "cut to")
+    if rows * columns > most:
         image.refuse(f"has more than {most:,} patches")
-    image.note(f"padded to {most:,} patches")
 
 
 def gemma4(p: Parameters, image: Canvas) -> None:
@@ -138,7 +139,8 @@ def gemma4(p: Parameters, image: Canvas) -> None:
         image.resize(_gemma4_size(image, most * patch**2, side, most // pool**2 * side))
     else:
         whole_patches(p, image, patch)
-    _cut_to_patches(image, (patch, patch), most)
+    _cut_to_patches(image, patch, most)
+    image.pad_patches(tokens if p.name.startswith("Gemma4Unified") else most)  # whose patches are merged ones
 
 
 def _gemma4_size(image: Canvas, pixels: int, side: int, longest: int) -> Size:
@@ -164,7 +166,7 @@ def pix2struct(p: Parameters, image: Canvas) -> None:
         max(min(floor(scale * edge / part), most), 1) for edge, part in zip(image.size, patch, strict=True)
     )
     image.resize((rows * patch[0], columns * patch[1]))
-    image.note(f"padded to {most:,} patches")
+    image.pad_patches(most)
 
 
 def kimi(p: Parameters, image: Canvas) -> None:

@@ -91,6 +91,9 @@ def lfm2(p: Parameters, image: Canvas) -> None:
         image.split(rows, columns, (side, side), last=thumbnail)
     else:
         image.resize(whole)
+    if p.flag("do_pad"):
+        tile = (side // patch) ** 2 if p.flag("do_image_splitting") else 0
+        image.pad_patches(max(p.integer("max_image_tokens") * factor**2, tile))
 
 
 def _lfm2_size(size: Size, factor: int, least: int, most: int) -> Size:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from archspec.reference.media.receiver import Receiver
+from archspec.reference.media.receiver import POSITIONS, Receiver
 from archspec.reference.media.values import integers, random
 
 _PADDED = [-1, -1]  # the position of padding
@@ -13,14 +13,15 @@ _COLORS = 3
 
 def image_patches(to: Receiver) -> dict[str, Any]:
     """Return patches of each image, and their columns and rows."""
-    patches, positions = _cut(to, list(to.call.images))
+    patches, positions = _cut(to, "images", list(to.call.images))
     return {"pixel_values": patches, next(iter(POSITIONS & to.names)): positions}
 
 
 def video_patches(to: Receiver) -> dict[str, Any]:
     """Return patches of the frames of all videos, one after the other."""
     counts = [frames for frames, _, _ in to.call.videos]
-    patches, positions = _cut(to, [size for frames, *size in to.call.videos for _ in range(frames)])
+    sizes = [size for frames, *size in to.call.videos for _ in range(frames)]
+    patches, positions = _cut(to, "videos", sizes)
     return {
         "pixel_values_videos": patches,
         "video_position_ids": positions,
@@ -28,16 +29,13 @@ def video_patches(to: Receiver) -> dict[str, Any]:
     }
 
 
-POSITIONS = {"image_position_ids", "pixel_position_ids"}  # arguments
-
-
-def _cut(to: Receiver, sizes: list[Any]) -> tuple[Any, Any]:
-    side = to.find("model_patch_size", among=to.tower("vision"), default=to.patch)
+def _cut(to: Receiver, kind: str, sizes: list[Any]) -> tuple[Any, Any]:
+    side = to.padded_patch
     whole = to.patch * to.merge
     if any(edge % whole for size in sizes for edge in size):
         raise ValueError(f"sizes are not multiples of patches of {whole} by {whole}")
     grids = [(height // side, width // side) for height, width in sizes]
-    most = max(rows * columns for rows, columns in grids)
+    most = to.padded(kind, [rows * columns for rows, columns in grids])
     placed = [
         [[column, row] for row in range(rows) for column in range(columns)]
         + [_PADDED] * (most - rows * columns)

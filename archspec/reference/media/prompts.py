@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from archspec.reference.contents import configs_in
 from archspec.reference.media import by_type
@@ -13,6 +14,7 @@ from archspec.reference.media.tensors import MAKERS, Inputs
 from archspec.reference.media.values import integers, random
 
 _CODES = {"image": 1, "video": 2, "audio": 3}  # of mm_token_type_ids
+_PLACEHOLDERS = WeakKeyDictionary[Any, dict[Any, dict[str, list[int]]]]()
 _FIRST_WORD = 5  # the ids before are often special
 _MOST_WORDS = 10000
 
@@ -27,7 +29,15 @@ def _media(to: Receiver) -> dict[str, Inputs]:
 
 
 def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]:
-    """Return how many tokens each image, video and audio becomes, by kind."""
+    """Return how many tokens each image, video and audio becomes, by kind; counted once for a model."""
+    known = _PLACEHOLDERS.setdefault(to.model, {})
+    key = (to.call.batch, to.items)
+    if key not in known:
+        known[key] = _count_placeholders(to, given)
+    return known[key]
+
+
+def _count_placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]:
     found = {}
     for kind, taken in given.items():
         get, field = (

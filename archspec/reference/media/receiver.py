@@ -17,6 +17,11 @@ _IMAGES = ("pixel_values", "flattened_patches", "pixel_values_images", "image_pi
 _GRIDS = ("image_grid_thw", "grid_thw", "image_grid_hw")
 _SAMPLES = ("input_values", "audio_values")
 FEATURES = ("input_features", "audio_mel", "spectrogram", "mel_spectrogram")
+POSITIONS = {"image_position_ids", "pixel_position_ids"}  # of patches
+_PADDED = {  # arguments of classes that take patches of each item, padded to the same number
+    "images": {"spatial_shapes", "flattened_patches", *POSITIONS},
+    "videos": {"video_position_ids"},
+}
 CROPS_OVERLAP = 8  # patches of Molmo 2's neighboring crops
 _MERGES = (
     *("spatial_merge_size", "merge_size", "downsample_factor", "downsample_ratio"),
@@ -46,6 +51,21 @@ class Receiver:
     def items(self) -> tuple[tuple[Any, ...], ...]:
         """Return the sizes of the images, videos and audios."""
         return self.call.images, self.call.videos, self.call.audios
+
+    @property
+    def padded_patch(self) -> int:
+        """Return the height and width of a patch where patches are padded."""
+        return int(self.find("model_patch_size", among=self.tower("vision"), default=self.patch))
+
+    def double_patches(self, kind: str, size: tuple[int, ...]) -> int:
+        """Return twice the patches of an item for a class that pads them, or 0."""
+        height, width = size[-2:]
+        pads = bool(self.names & _PADDED.get(kind, set()))
+        return 2 * (height // self.padded_patch) * (width // self.padded_patch) if pads else 0
+
+    def padded(self, kind: str, counts: list[int]) -> int:
+        """Return the patches of each tensor of images or videos: of the largest, or with more padding."""
+        return max(dict(self.call.padded).get(kind, 0), *counts)
 
     def find(self, *names: str, among: Any = None, default: Any = None) -> Any:
         """Return the first of some fields that a config or one within it has."""

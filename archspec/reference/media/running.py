@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from archspec.costs.records import Call
 from archspec.reference.contents import cache_of, default_dtype
@@ -22,6 +23,7 @@ _HOOKS = "_output_capturing"  # transformers' note that they are there
 _NOT_VALUES = (  # in errors that weights do not mend
     *("size of tensor", "shape", "expects", "match", "expected", "should be equal", "too small"),
 )
+_WITH_WEIGHTS = WeakKeyDictionary[Any, Any]()
 Watch = Callable[[], AbstractContextManager[Any]]
 
 
@@ -116,13 +118,16 @@ def _next_inputs(model: Any, call: Call, taken: Inputs) -> tuple[Inputs, Inputs]
 
 
 def with_weights(model: Any) -> Any:
-    """Return the same model on the CPU with random weights."""
+    """Return the same model on the CPU with random weights; it is built once."""
     import torch
 
-    torch.manual_seed(0)
-    dtype = next(parameter.dtype for parameter in model.parameters())
-    with default_dtype(str(dtype).removeprefix("torch.")), torch.device("cpu"):
-        return type(model)(copy.deepcopy(model.config)).eval().requires_grad_(False)
+    if model not in _WITH_WEIGHTS:
+        torch.manual_seed(0)
+        dtype = next(parameter.dtype for parameter in model.parameters())
+        with default_dtype(str(dtype).removeprefix("torch.")), torch.device("cpu"):
+            full = type(model)(copy.deepcopy(model.config)).eval().requires_grad_(False)
+        _WITH_WEIGHTS[model] = full
+    return _WITH_WEIGHTS[model]
 
 
 @contextmanager

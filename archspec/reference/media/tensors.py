@@ -8,8 +8,8 @@ from typing import Any
 
 from archspec.reference.media import by_type
 from archspec.reference.media.crops import crops, image_crops, padded_crops, patches_in_row, video_crops
-from archspec.reference.media.positioned import POSITIONS, image_patches, video_patches
-from archspec.reference.media.receiver import FEATURES, Receiver
+from archspec.reference.media.positioned import image_patches, video_patches
+from archspec.reference.media.receiver import FEATURES, POSITIONS, Receiver
 from archspec.reference.media.values import integers, ones, random
 
 Inputs = dict[str, Any]
@@ -43,7 +43,11 @@ def _cut_images(to: Receiver) -> Inputs:
         return _tiles(to)
     if "flattened_patches" in to.names:
         counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
-        return {"flattened_patches": random(to.model, len(sizes), max(counts), 2 + to.channels * to.patch**2)}
+        return {
+            "flattened_patches": random(
+                to.model, len(sizes), to.padded("images", counts), 2 + to.channels * to.patch**2
+            )
+        }
     makers = {
         "spatial_shapes": _padded_patches,
         "target_sizes": lambda to: patches_in_row(to, to.call.images),
@@ -213,7 +217,7 @@ def _padded_patches(to: Receiver) -> Inputs:
         raise ValueError(f"sizes are not multiples of patches of {to.patch} by {to.patch}")
     shapes = [(height // to.patch, width // to.patch) for height, width in to.call.images]
     counts = [prod(shape) for shape in shapes]
-    most = max(counts)
+    most = to.padded("images", counts)
     return {
         "pixel_values": random(to.model, len(shapes), most, to.channels * to.patch**2),
         "pixel_attention_mask": integers([[1] * count + [0] * (most - count) for count in counts]),

@@ -78,6 +78,8 @@ def _items(sizes: dict[str, list[Any]], to: Receiver) -> Iterator[tuple[int, dic
             found.insert(2, (2, (first, first)))
             found += [(1, mixed), (2, (first, first, *mixed[1:]))]
         yield from ((batch, {kind: items}) for batch, items in found)
+        if kind != "audios" and (patches := to.double_patches(kind, first)):
+            yield 1, {kind: (first,), "padded": ((kind, patches),)}
     if len(sizes) > 1:
         yield 2, {kind: (first,) * 2 for kind, (first, *_) in sizes.items()}
 

@@ -348,3 +348,33 @@ def test_an_unknown_size_is_the_context_of_what_runs_on_it() -> None:
 def test_items_that_leave_no_positions_are_refused(model_type: str, architecture: str, items: Any) -> None:
     with pytest.raises(ArchspecError, match=r"are too (small|short): "):
         forward(model_type, architecture, **items)
+
+
+def test_padded_patches_run_through_the_tower() -> None:
+    """SigLIP 2's processor pads each image to a fixed number of patches."""
+    tower = {"num_hidden_layers": 2, "hidden_size": 24, "num_attention_heads": 2, "intermediate_size": 36}
+
+    def flops(height: int, width: int, patches: int = 0) -> int:
+        padded = (("images", patches),) if patches else ()
+        given = {"batch": 1, "tokens": 1, "images": ((height, width),), "padded": padded}
+        return forward("siglip2_vision_model", "Siglip2VisionModel", tower, **given).flops
+
+    assert flops(64, 96, 48) == flops(96, 128) > flops(64, 96) == flops(64, 96, 24)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "patches"),
+    [
+        ("siglip2", "Siglip2ForImageClassification", 256),
+        ("lfm2_vl", "Lfm2VlForConditionalGeneration", 1024),
+        ("gemma4", "Gemma4ForConditionalGeneration", 280 * 9),
+        ("gemma4_unified", "Gemma4UnifiedForConditionalGeneration", 280),
+    ],
+)
+def test_files_have_the_patches_of_their_processor(model_type: str, architecture: str, patches: int) -> None:
+    from archspec.costs.media.items import requested_items
+
+    scope = archspec.load({"model_type": model_type, "vision_config": {}}, architecture).scope
+    found = requested_items(scope, architecture, {"images": ["1024x768"]})
+    assert found.padded == (("images", patches),)
+    assert requested_items(scope, architecture, {"images": ["96x96"]}, processed=True).padded == ()
