@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # images
 SQUARE_PATCHES = ("paddleocr_vl", "kimi_k25", "paddleocr_vl_vision", "kimi_k25_vision")
+PATCHES_IN_ROW = ("paddleocr_vl_vision",)  # one row of patches of all images
 MERGED_PATCHES = ("inkling2_vision",)  # a patch is one for each token of the text
 PAIRS = ("efficientloftr", "lightglue", "superglue")  # each item is two images
 BY_SEQUENCE = ("idefics", "colmodernvbert", "modernvbert", "perception_lm")  # pixel values are those of each

@@ -196,7 +196,8 @@ def _patches(to: Receiver, sizes: Any, grid: str) -> Inputs:
     shape = (to.channels, side, side) if square else (to.channels * deep * side**2,)
     shape = (side, side, to.channels) if merged else shape
     name = "hidden_states" if "hidden_states" in to.names else "pixel_values"
-    found = {name: random(to.model, sum(prod(one) for one in grids), *shape)}
+    rows = (1,) if to.config.model_type in by_type.PATCHES_IN_ROW else ()
+    found = {name: random(to.model, *rows, sum(prod(one) for one in grids), *shape)}
     found[grid] = integers([one[1:] for one in grids] if grid == "image_grid_hw" else grids)
     merges = "video_merge_sizes" if grid == "video_grid_thw" else "image_merge_sizes"
     merge = _VIDEO_MERGE if merges == "video_merge_sizes" else to.merge
