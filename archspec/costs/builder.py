@@ -198,10 +198,8 @@ class Costed(Saving):
         if isinstance(runs, dict) and "tokens" in runs:
             self.encodes |= runs["tokens"].text == "new_encoder_tokens"
         values = {axis: self.evaluate_now(value) for axis, value in given.items()}
-        positions, chosen = values.get("tokens"), values.pop("routed", None)
-        kept = values.pop("kept", True)
-        if isinstance(runs, dict):
-            self.check_positions(values, name)
+        positions, chosen, kept = values.get("tokens"), values.pop("routed", None), values.pop("kept", True)
+        self.check_positions(values if isinstance(runs, dict) else {}, name)
         idle = (self.keeps_empty or type(positions) is int) and positions == 0  # saves nothing, either
         outer, self.axes = self.axes, None if idle else inner_axes(self.axes or {}, values)
         child = self.part(inner)

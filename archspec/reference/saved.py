@@ -97,12 +97,16 @@ def saved_storages(model: Any, step: Step, given: dict[str, Any] | None = None) 
         hybrid() if has_items else on_meta(),
         follow_modules(model, keeper.running, keeper.leave),
     )
-    with measuring_errors(), device, fused, following, saving:
-        without = {"use_cache": False} if "use_cache" in parameters_of(model) else {}
-        output = model(**given, **without)
+    gc.freeze()  # collecting is quick if it only looks at what the forward pass makes
+    try:
+        with measuring_errors(), device, fused, following, saving:
+            without = {"use_cache": False} if "use_cache" in parameters_of(model) else {}
+            output = model(**given, **without)
+        gc.collect()
+    finally:
+        gc.unfreeze()
     if step.attention == "flash" and len(_FLASH_CALLS) == asked:
         raise Unavailable("the class does not support flash attention")
-    gc.collect()
     found = keeper.storages()
     del output  # whose graph keeps what is saved
     return found

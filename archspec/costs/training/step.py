@@ -28,7 +28,6 @@ from archspec.costs.training.parallel import KINDS, Ranks, Shares, check_ranks, 
 from archspec.errors import ArchspecError, option
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.scheme import kept_in_float32
-from archspec.specs.records import MODALITIES
 from archspec.tree.builder import tree_of
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any
@@ -111,7 +110,7 @@ class TrainingStep:
         check_runs(self.scope, self.architecture)
         call = Step(self.batch, self.tokens or 1, encoder_tokens=self.encoder_tokens or 0).call
         check_lengths(self.scope, self.architecture, call)
-        if given := [name for name in MODALITIES if self.items.get(name)]:
+        if given := [name for name, items in self.items.items() if items and name != "padded"]:
             check_whole_model(given, self.ranks)
             check_supported(self.scope, self.architecture, items=given)
         if self.tokens is not None and self.has_lengths:

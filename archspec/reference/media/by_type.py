@@ -1,4 +1,4 @@
-"""What neither its arguments nor its config say about the media that a class takes, by model type."""
+"""Facts about the media that classes take which neither arguments nor configs tell, by model type."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _cut(to: Receiver, kind: str, sizes: list[Any]) -> tuple[Any, Any]:
     if any(edge % whole for size in sizes for edge in size):
         raise ValueError(f"sizes are not multiples of patches of {whole} by {whole}")
     grids = [(height // side, width // side) for height, width in sizes]
-    most = to.padded(kind, [rows * columns for rows, columns in grids])
+    most = to.patch_count(kind, [rows * columns for rows, columns in grids])
     placed = [
         [[column, row] for row in range(rows) for column in range(columns)]
         + [_PADDED] * (most - rows * columns)

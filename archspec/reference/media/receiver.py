@@ -63,7 +63,7 @@ class Receiver:
         pads = bool(self.names & _PADDED.get(kind, set()))
         return 2 * (height // self.padded_patch) * (width // self.padded_patch) if pads else 0
 
-    def padded(self, kind: str, counts: list[int]) -> int:
+    def patch_count(self, kind: str, counts: list[int]) -> int:
         """Return the patches of each tensor of images or videos: of the largest, or with more padding."""
         return max(dict(self.call.padded).get(kind, 0), *counts)
 

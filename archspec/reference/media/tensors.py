@@ -45,7 +45,7 @@ def _cut_images(to: Receiver) -> Inputs:
         counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
         return {
             "flattened_patches": random(
-                to.model, len(sizes), to.padded("images", counts), 2 + to.channels * to.patch**2
+                to.model, len(sizes), to.patch_count("images", counts), 2 + to.channels * to.patch**2
             )
         }
     makers = {
@@ -218,7 +218,7 @@ def _padded_patches(to: Receiver) -> Inputs:
         raise ValueError(f"sizes are not multiples of patches of {to.patch} by {to.patch}")
     shapes = [(height // to.patch, width // to.patch) for height, width in to.call.images]
     counts = [prod(shape) for shape in shapes]
-    most = to.padded("images", counts)
+    most = to.patch_count("images", counts)
     return {
         "pixel_values": random(to.model, len(shapes), most, to.channels * to.patch**2),
         "pixel_attention_mask": integers([[1] * count + [0] * (most - count) for count in counts]),

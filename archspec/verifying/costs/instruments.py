@@ -122,7 +122,7 @@ def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison
 
 def unequal_modules(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:
     """Yield the modules whose FLOPs differ; experts are summed, as values decide which of them run."""
-    theirs, ours = _aligned(*(_sum_experts(side) for side in (expected, found)))
+    theirs, ours = _align(*(_sum_experts(side) for side in (expected, found)))
     for path in dict.fromkeys((*theirs, *ours)):
         if theirs[path] != ours[path]:
             yield path, theirs[path], ours[path]
@@ -135,7 +135,7 @@ def _sum_experts(own: dict[str, int]) -> Counter[str]:
     return total
 
 
-def _aligned(expected: dict[str, int], found: dict[str, int]) -> tuple[Counter[str], Counter[str]]:
+def _align(expected: dict[str, int], found: dict[str, int]) -> tuple[Counter[str], Counter[str]]:
     """Return FLOPs by module such that none are expected to be less than 0.
 
     They are if another module calls the children of one. Those of both sides are then added to the FLOPs of
@@ -184,7 +184,7 @@ def _masked_rows(case: Case, call: Call) -> Iterator[Row]:
     for sides in ((computed, ours.flops_by_module), (through, masked)):
         rest = (
             Counter({path: one for path, one in side.items() if one and "expert_" not in path})
-            for side in _aligned(*sides)
+            for side in _align(*sides)
         )
         yield from _unequal_counts("masked flops", *rest)
 
