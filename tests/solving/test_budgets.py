@@ -94,7 +94,7 @@ def test_incomplete_budgets_are_refused(budgets: dict[str, Any], message: str) -
 
 def test_a_class_without_costs_has_no_budget_for_them() -> None:
     with pytest.raises(ArchspecError, match="are not supported"):
-        solve("Kosmos2Model", "num_hidden_layers", flops="1e20", tokens="1e9")
+        solve("ReformerModel", "num_hidden_layers", flops="1e20", tokens="1e9")
     with pytest.raises(ArchspecError, match="not supported for encoder-decoders such as T5Model"):
         solve("t5", memory="80GiB")
 
