@@ -176,14 +176,8 @@ def axes_of(call: Call, allocation: str = EXACT, freeze: tuple[str, ...] = ()) -
     once: Axes = {"times": 1, "trained": 1, "backward": 2, "pooled": True, "unread": 0, HOOKED: True}
     once |= {FREEZE: freeze, FROZEN: False, GRADIENT: True}
     lengths = {**call.lengths(), "context": call.context}
-    return {
-        **lengths,
-        **once,
-        "allocation": allocation,
-        "media": call.media,
-        "padding": call.padded,
-        "modality": None,
-    }
+    items = {"media": call.media, "padding": call.padded, "modality": None}
+    return {**lengths, **once, **items, "allocation": allocation}
 
 
 def training_axes(step: Step) -> Axes:

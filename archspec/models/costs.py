@@ -267,6 +267,7 @@ def training(  # noqa: PLR0913, PLR0917 - the options of the verb
     options = {name: value for name, value in locals().items() if name not in (*others, "others")}
     from archspec.costs.lengths import usual_tokens
     from archspec.costs.media.items import modality_of
+    from archspec.costs.records import MEDIA
     from archspec.models.memory import Training
 
     if (found := quantization_of(self.quantized_config)) is not None:
@@ -276,8 +277,6 @@ def training(  # noqa: PLR0913, PLR0917 - the options of the verb
     options["freeze"] = freeze.split(",") if isinstance(freeze, str) else freeze
     known, forward = usual_tokens(self.scope) if tokens is None else tokens, None
     if lengths.keys() & {*ITEMS} or (tokens is not None and modality_of(self.scope, self.architecture)):
-        from archspec.costs.records import MEDIA
-
         forward = self.forward(**lengths)
         batch, known = forward.call.batch, forward.call.tokens
         options["items"] = {name: getattr(forward.call, name) for name in MEDIA}

@@ -63,9 +63,10 @@ class Flowing(Builder):
         sizes = [given[name] for name in (*GRID, "tokens") if given.get(name) is not None]
         if self.on_items and any(size is not UNKNOWN and value_of(size) < 1 for size in sizes):
             modality = self.axes["modality"]
-            small, more = ("short", "longer") if modality == "audios" else ("small", "larger")
-            message = f"the {modality} are too {small}: {source} has no positions"
-            raise ArchspecError(message, help=f"pass {more} {modality}")
+            problem, help_ = f"the {modality} are too small", f"pass larger {modality}"
+            if modality == "audios":
+                problem, help_ = "the audio is too short", "pass longer audio"
+            raise ArchspecError(f"{problem}: {source} has no positions", help=help_)
 
     def pass_on(self, axes: Axes) -> None:
         """Run what follows on the size of a module's output."""

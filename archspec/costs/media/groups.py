@@ -261,16 +261,16 @@ class OnItems(Flowing):
         frame.now = outer
         if name == "most":
             found += {patches for group in groups for patches in _padding(group.start)}
-            return self.apply_function(max, found, node) if len(found) > 1 else found[0] if found else 0
-        return sum(found[1:], start=found[0]) if found else 0
+        if len(found) < 2:
+            return found[0] if found else 0
+        return self.apply_function(max, found, node) if name == "most" else sum(found[1:], start=found[0])
 
     def leave(self, built: Node, module: Module, frame: Frame) -> None:
         """Set the axes after a module, and the tokens that its items take the place of."""
         if self.on_items:
             if module.after:
-                self.flow(
-                    {name: self.evaluate_now(value) for name, value in module.after.items()}, module.name
-                )
+                after = {name: self.evaluate_now(value) for name, value in module.after.items()}
+                self.flow(after, module.name)
             return
         for modality, stated in module.placeholders.items():
             found, outer, axes, local = [], self.axes, frame.axes, dict(frame.local)

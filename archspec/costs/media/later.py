@@ -44,7 +44,7 @@ class Deferring(OnItems):
                 help_ = "set `maps` in `after:` of the modules before"
                 self.fail(f"there is no feature map {index}: there are {number}", node, help_)
             height, width = self.axes[MAPS][decidable(index)]
-            self.flow({"height": height, "width": width}, ON_MAP)
+            self.flow({"height": height, "width": width}, "a feature map")
             return self.visit(node.func.value, local)
         return super().visit_Call(node, local)
 

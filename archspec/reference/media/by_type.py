@@ -37,12 +37,9 @@ WHOLE_CHUNKS = ("qwen3_asr_encoder",)  # frames are padded to them
 STACKED_FRAMES = {"granite_speech5_encoder": 4}  # that the config does not say
 UNMASKED = ("granite_speech", "granite_speech_plus", "pe_audio")  # masks of tokens, or of samples of frames
 BOOL_MASKS = ("gemma3n",)
-ANY_LENGTH = (
-    "speech_to_text",
-    "wav2vec2-bert",
-    "seamless_m4t",
-    "seamless_m4t_v2",
-)  # positions limit the text
+ANY_LENGTH = (  # their positions limit only the text
+    *("speech_to_text", "wav2vec2-bert", "seamless_m4t", "seamless_m4t_v2"),
+)
 AUDIO_OR_DECODER = ("musicgen",)  # an audio is for a pass without the decoder's tokens, which it becomes
 
 # text

@@ -40,10 +40,8 @@ def placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]
 def _count_placeholders(to: Receiver, given: dict[str, Inputs]) -> dict[str, list[int]]:
     found = {}
     for kind, taken in given.items():
-        get, field = (
-            _features_of(to.model, kind, taken),
-            by_type.TOKENS_OF_ITEM.get((to.config.model_type, kind)),
-        )
+        get = _features_of(to.model, kind, taken)
+        field = by_type.TOKENS_OF_ITEM.get((to.config.model_type, kind))
         if get is None and "pixel_values_videos" in taken:  # frames run like images
             taken = {"pixel_values": taken["pixel_values_videos"]}
             get = _features_of(to.model, "image", taken)
@@ -160,9 +158,8 @@ def inputs(to: Receiver) -> Inputs:
         if "decoder_input_ids" in to.names:
             found["decoder_input_ids"] = _words(to, to.call.tokens)
         else:  # SpeechT5's frames
-            found["decoder_input_values"] = random(
-                to.model, to.call.batch, to.call.tokens, to.config.num_mel_bins
-            )
+            shape = (to.call.batch, to.call.tokens, to.config.num_mel_bins)
+            found["decoder_input_values"] = random(to.model, *shape)
     if "input_ids" in to.names:
         tokens = to.call.encoder_tokens if to.decodes else to.call.tokens
         if tokens:

@@ -43,11 +43,8 @@ def _cut_images(to: Receiver) -> Inputs:
         return _tiles(to)
     if "flattened_patches" in to.names:
         counts = [(height // to.patch) * (width // to.patch) for height, width in sizes]
-        return {
-            "flattened_patches": random(
-                to.model, len(sizes), to.patch_count("images", counts), 2 + to.channels * to.patch**2
-            )
-        }
+        shape = (len(sizes), to.patch_count("images", counts), 2 + to.channels * to.patch**2)
+        return {"flattened_patches": random(to.model, *shape)}
     makers = {
         "spatial_shapes": _padded_patches,
         "target_sizes": lambda to: patches_in_row(to, to.call.images),
