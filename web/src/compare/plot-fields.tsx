@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { whole } from "../numbers";
 import { OptionsOf, Select } from "../parts/select";
+import { TextInput } from "../parts/text-input";
 import type { Size } from "./answer";
 import { MOST_CURVES, valuesIn } from "./asked";
 
@@ -34,23 +35,23 @@ export function Bound({ name, value, choose }: BoundOf) {
   const refused = useSignal({ text: "", drawn: Number.NaN });
   const wrong = refused.value.drawn === value;
   const id = `plot-${name}-wrong`;
-  const typed = (event: Event & { currentTarget: HTMLInputElement }) => {
-    const { value: text, valueAsNumber } = event.currentTarget;
-    const isTaken = Number.isSafeInteger(valueAsNumber) && valueAsNumber > 0;
+  const commit = (text: string) => {
+    const number = Number(text);
+    const isTaken = Number.isSafeInteger(number) && number > 0;
     refused.value = { text, drawn: isTaken ? Number.NaN : value };
-    if (isTaken) choose(valueAsNumber);
+    if (isTaken) choose(number);
   };
   return (
     <>
       <label>
         {name}
-        <input
+        <TextInput
           type="number"
           min={1}
-          value={wrong ? refused.value.text : value}
+          value={wrong ? refused.value.text : String(value)}
           aria-invalid={wrong}
           aria-describedby={wrong ? id : undefined}
-          onChange={typed}
+          commit={commit}
         />
       </label>
       <Refused
@@ -69,11 +70,11 @@ export function Values({ text, choose }: { text: string; choose: (text: string) 
     <>
       <label>
         its values
-        <input
+        <TextInput
           value={text}
           aria-invalid={said !== ""}
           aria-describedby={said ? id : undefined}
-          onChange={(event) => choose(event.currentTarget.value)}
+          commit={choose}
         />
       </label>
       <Refused id={id} said={said} />

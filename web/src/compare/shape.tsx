@@ -9,6 +9,7 @@ import { BUDGETS as budgets } from "../generated";
 import { Problems } from "../parts/problems";
 import { ReportTable } from "../parts/report-table";
 import { OptionsOf, Select } from "../parts/select";
+import { TextInput } from "../parts/text-input";
 import { like } from "../shapes";
 import { keep, type Source, source, view } from "../state";
 import { other } from "./asked";
@@ -85,12 +86,14 @@ function Typed({ label, field, example }: TypedProps) {
   return (
     <label>
       {label}
-      <input
+      <TextInput
         placeholder={example}
         autocapitalize="off"
         spellcheck={false}
         value={budget.value[field] ?? ""}
-        onChange={(event) => (budget.value = { ...budget.value, [field]: event.currentTarget.value.trim() })}
+        commit={(text) => {
+          budget.value = { ...budget.value, [field]: text.trim() };
+        }}
       />
     </label>
   );

@@ -5,6 +5,7 @@ import { AXES, CALL } from "../generated";
 import { whole } from "../numbers";
 import { InputProblems } from "../parts/problems";
 import { OptionsOf, Select } from "../parts/select";
+import { TextInput } from "../parts/text-input";
 import type { Inputs } from "./answer";
 import {
   ABOUT_MEMORY,
@@ -161,15 +162,13 @@ function OwnMemory() {
   return (
     <label>
       its GiB
-      <input
+      <TextInput
         type="number"
         min="0.1"
         step="any"
-        value={ownGib.value}
-        onChange={(event) => {
-          const { valueAsNumber } = event.currentTarget;
-          if (valueAsNumber > 0) ownGib.value = valueAsNumber;
-          else event.currentTarget.value = String(ownGib.value);
+        value={String(ownGib.value)}
+        commit={(text) => {
+          if (Number(text) > 0) ownGib.value = Number(text);
         }}
       />
     </label>
@@ -195,7 +194,7 @@ function Whole<Value>({
   return (
     <label>
       {title ?? name}
-      <input
+      <TextInput
         title={about}
         aria-invalid={wrong}
         aria-describedby={wrong ? `${name}-wrong` : undefined}
@@ -203,12 +202,11 @@ function Whole<Value>({
         autocomplete="off"
         placeholder={none ?? ""}
         value={written(held.value[name])}
-        onChange={(event) => {
-          const digits = event.currentTarget.value.replace(/[\s,_]/g, "");
+        commit={(text) => {
+          const digits = text.replace(/[\s,_]/g, "");
           const value = /^\d+$/.test(digits) ? Number(digits) : Number.NaN;
           if (none && digits === "") held.value = { ...held.value, [name]: null };
           else if (Number.isSafeInteger(value)) held.value = { ...held.value, [name]: value };
-          event.currentTarget.value = written(held.value[name]);
         }}
       />
     </label>
@@ -231,17 +229,15 @@ function Items({ name, about, usual, problems }: ItemsProps) {
     <div class="wide">
       <label>
         {titleOfInput(name)}
-        <input
+        <TextInput
           autocomplete="off"
           spellcheck={false}
           placeholder={usual || "none"}
           value={call.value[name].join(", ")}
           aria-invalid={problems.length > 0}
           aria-describedby={problems.length ? `${name}-about ${wrong}` : `${name}-about`}
-          onChange={(event) => {
-            const items = itemsIn(event.currentTarget.value, name);
-            call.value = { ...call.value, [name]: items };
-            event.currentTarget.value = items.join(", ");
+          commit={(text) => {
+            call.value = { ...call.value, [name]: itemsIn(text, name) };
           }}
         />
       </label>

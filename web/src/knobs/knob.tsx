@@ -1,6 +1,7 @@
 /** One field: a number with a slider, a switch, a choice, or JSON. */
 import type { Problem } from "../engine";
 import { InputProblems } from "../parts/problems";
+import { TextInput } from "../parts/text-input";
 import type { FieldValue } from "../types";
 import { turn } from "./fields";
 import { headCounts, type Range, range } from "./range";
@@ -75,12 +76,12 @@ function Control({ id, field, value, heads, wrong }: ControlProps) {
     );
   }
   return (
-    <input
+    <TextInput
       {...said}
       class="json"
       spellcheck={false}
       value={JSON.stringify(value)}
-      onChange={(event) => turn(field.field, parsed(event.currentTarget.value))}
+      commit={(text) => turn(field.field, parsed(text))}
     />
   );
 }
