@@ -149,18 +149,26 @@ def _count_last_call(left_out: Counter[int], counter: Any) -> Iterator[None]:
 @contextmanager
 def _count_attention(left_out: Counter[int]) -> Iterator[None]:
     """Replace eager attention by a function that counts, with masks that have values."""
+    import torch
+    from torch.utils.weak import WeakTensorKeyDictionary
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    known = WeakTensorKeyDictionary()  # often all layers take one mask
 
     def attention(
         module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *_: Any, **__: Any
     ) -> tuple[Any, Any]:
         groups = query.shape[1] // key.shape[1]
-        keys, values = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (key, value))
-        scores = query @ keys.transpose(-1, -2)
-        allowed = scores.numel() if attention_mask is None else _count_allowed(attention_mask, scores.shape)
+        heads = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (key, value))
+        queries, keys, values = (one.to("meta") for one in (query, *heads))  # only shapes are of interest
+        scores = queries @ keys.transpose(-1, -2)
+        allowed = scores.numel()
+        if attention_mask is not None:
+            allowed = _count_allowed(attention_mask, scores.shape, known.setdefault(attention_mask, {}))
         left_out[id(module)] += 2 * (scores.numel() - allowed) * (query.shape[-1] + value.shape[-1])
-        return (scores @ values).transpose(1, 2).contiguous(), scores
+        output = (scores @ values).transpose(1, 2)
+        return torch.zeros(output.shape, dtype=query.dtype, device=query.device), scores
 
     ALL_ATTENTION_FUNCTIONS["eager"] = attention
     ALL_MASK_ATTENTION_FUNCTIONS["eager"] = _mask
@@ -171,14 +179,17 @@ def _count_attention(left_out: Counter[int]) -> Iterator[None]:
         del ALL_ATTENTION_FUNCTIONS["eager"], ALL_MASK_ATTENTION_FUNCTIONS["eager"]
 
 
-def _count_allowed(mask: Any, shape: Any) -> int:
+def _count_allowed(mask: Any, shape: Any, known: dict[int, int]) -> int:
+    """Return the number of scores of a shape that a mask allows; ``known``: the mask's own, by number of keys."""
     import torch
 
     if mask.is_meta:
         raise ValueError("the model makes a custom mask")
     mask = mask[..., : shape[-1]]
-    seen = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
-    return int(seen.expand(shape).sum())
+    if shape[-1] not in known:
+        allowed = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+        known[shape[-1]] = int(allowed.sum())
+    return known[shape[-1]] * (shape.numel() // mask.numel())
 
 
 def _mask(*sizes: Any, attention_mask: Any = None, device: Any = None, dtype: Any = None, **how: Any) -> Any:

@@ -259,9 +259,9 @@ def _register_flash() -> None:
 
 
 def _pack(model: Any) -> None:
-    """Make modules that pass the lengths of packed items to a flash kernel do so."""
+    """Make attention modules that pass the lengths of packed items to a flash kernel do so."""
     for module in model.modules():
-        if _names_lengths(type(module)):
+        if hasattr(module, "config") and _names_lengths(type(module)):
             module.config._attn_implementation_internal = _PACKED_FLASH
 
 
