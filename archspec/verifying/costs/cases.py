@@ -144,15 +144,23 @@ def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[
         yield make_runnable(shallow(spec.model_type, make_runnable(default, architecture)), architecture)
     else:
         yield make_runnable({**default, _DEPTH: _SHALLOW}, architecture)
+    yield from _drawn(verifier, architecture)
+    if not verifier.valid:
+        verifier.sampler.accepted.append(default)  # which others then resemble
+        yield from _drawn(verifier, architecture)
+    for raw in verifier.valid:
+        yield from (make_runnable({**default, name: value}, architecture) for name, value in raw.items())
+
+
+def _drawn(verifier: Verifier, architecture: str) -> Iterator[Config]:
+    """Yield random configs that both sides build, as long as there are not enough."""
     given = 0
-    for _ in range(TRIES * samples):
+    for _ in range(TRIES * verifier.samples):
         verifier.draw()
         yield from (make_runnable(raw, architecture) for raw in verifier.valid[given:])
         given = len(verifier.valid)
-        if given >= _DRAWN * samples:
+        if given >= _DRAWN * verifier.samples:
             break
-    for raw in verifier.valid:
-        yield from (make_runnable({**default, name: value}, architecture) for name, value in raw.items())
 
 
 def make_runnable(raw: Config, architecture: str) -> Config:

@@ -31,6 +31,7 @@ from archspec.verifying.costs.cases import (
 from archspec.verifying.costs.media import item_sizes, keeps_text, media_calls, other_size
 
 _EXPERT = re.compile(r"expert_\d+")
+_NO_MEMORY = "can't allocate memory"  # in errors of this machine, not of the class
 _SHORT_ENCODER = 9  # tokens
 _MASKED_CALLS = (Call(2, 5), Call(1, 16), Call(1, 17), Call(1, 67), Call(1, 3, 15))
 _MASKED_MEDIA = 6  # forward passes with media
@@ -105,7 +106,8 @@ def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison
             except (Unavailable, ArchspecError) as error:
                 if instrument.strict and isinstance(error, Unavailable):
                     raise
-                if isinstance(error, Unavailable) and (size := other_size(point, taken)):
+                fails = isinstance(error, Unavailable) and _NO_MEMORY not in str(error)
+                if fails and (size := other_size(point, taken)):
                     row = "costs", f"items of {size}, which the class does not take", str(error), "some"
                     return Comparison(compared, (CostDifference(case.config, point, *row),))
                 unavailable = unavailable or str(error)
