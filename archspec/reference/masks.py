@@ -180,7 +180,7 @@ def _count_attention(left_out: Counter[int]) -> Iterator[None]:
 
 
 def _count_allowed(mask: Any, shape: Any, known: dict[int, int]) -> int:
-    """Return the number of scores of a shape that a mask allows; ``known``: the mask's own, by number of keys."""
+    """Return how many scores of a shape a mask allows; ``known``: those of the mask, by number of keys."""
     import torch
 
     if mask.is_meta:
