@@ -189,7 +189,8 @@ def _count_allowed(mask: Any, shape: Any, known: dict[int, int]) -> int:
     if shape[-1] not in known:
         allowed = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
         known[shape[-1]] = int(allowed.sum())
-    return known[shape[-1]] * (shape.numel() // mask.numel())
+    repeats: int = shape.numel() // mask.numel()
+    return known[shape[-1]] * repeats
 
 
 def _mask(*sizes: Any, attention_mask: Any = None, device: Any = None, dtype: Any = None, **how: Any) -> Any:
