@@ -144,15 +144,15 @@ def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[
         yield make_runnable(shallow(spec.model_type, make_runnable(default, architecture)), architecture)
     else:
         yield make_runnable({**default, _DEPTH: _SHALLOW}, architecture)
-    yield from _drawn(verifier, architecture)
+    yield from _draw_configs(verifier, architecture)
     if not verifier.valid:
         verifier.sampler.accepted.append(default)  # which others then resemble
-        yield from _drawn(verifier, architecture)
+        yield from _draw_configs(verifier, architecture)
     for raw in verifier.valid:
         yield from (make_runnable({**default, name: value}, architecture) for name, value in raw.items())
 
 
-def _drawn(verifier: Verifier, architecture: str) -> Iterator[Config]:
+def _draw_configs(verifier: Verifier, architecture: str) -> Iterator[Config]:
     """Yield random configs that both sides build, as long as there are not enough."""
     given = 0
     for _ in range(TRIES * verifier.samples):
