@@ -52,6 +52,8 @@ def training_model(architecture: str, raw: dict[str, Any], model_type: str, step
     for one in configs_in(config):
         if getattr(one, "output_router_logits", False):
             one.output_router_logits = False  # they are only for a loss
+        if getattr(one, "layerdrop", 0.0):
+            one.layerdrop = 0.0  # wav2vec 2.0's encoder reads it from its config
     with default_dtype(step.dtype):
         model = build(model_class(architecture, model_type), config).to("meta").train()
     for name, parameter in model.named_parameters():
