@@ -12,6 +12,7 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import product
 from typing import Any, NamedTuple
 from weakref import ReferenceType, ref
 
@@ -29,6 +30,7 @@ _LAYER = re.compile(r"\.?\b\w+\.\d+\b")
 FLASH = "linear_memory"  # a name with `flash` makes transformers check installed packages
 _PACKED_FLASH = f"flash_{FLASH}"  # which classes ask for that pass lengths to the kernel
 _LENGTHS = "cu_seq_lens_q"  # of the items in a packed sequence
+_UNTRAINED = {"output_router_logits": False, "layerdrop": 0.0}  # only for a loss; leaves out layers by chance
 _FLASH_CALLS: list[None] = []
 
 
@@ -49,9 +51,9 @@ def training_model(architecture: str, raw: dict[str, Any], model_type: str, step
     if flash:
         _register_flash()
     config = prepared_config(model_type, raw, FLASH if flash else "eager", use_cache=False)
-    for one in configs_in(config):
-        if getattr(one, "output_router_logits", False):
-            one.output_router_logits = False  # they are only for a loss
+    for one, (name, value) in product(configs_in(config), _UNTRAINED.items()):
+        if getattr(one, name, value):
+            setattr(one, name, value)
     with default_dtype(step.dtype):
         model = build(model_class(architecture, model_type), config).to("meta").train()
     for name, parameter in model.named_parameters():

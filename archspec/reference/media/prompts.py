@@ -166,6 +166,8 @@ def inputs(to: Receiver) -> Inputs:
             found |= prompt(to, placeholders(to, given), tokens)
         if to.config.model_type == "udop":  # boxes of words, as parts of the page
             found["bbox"] = random(to.model, to.call.batch, tokens, 4)
+        if to.config.model_type == "layoutlmv3":  # of words, as the processor gives them
+            found["bbox"] = integers([[[0] * 4] * tokens] * to.call.batch)
     if "image_embeds_position_mask" in to.names and to.call.images:
         found["image_embeds_position_mask"] = _positions(to)
     return found

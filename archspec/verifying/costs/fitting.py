@@ -80,6 +80,7 @@ _FITTING: dict[str, Config] = {  # as in the configs of checkpoints
             "out_features": ["stage2", "stage5", "stage8", "stage11"],
         }
     },
+    "qwen3_asr": {"audio_config": {"output_dim": 2048}},
     "sapiens2": {"head_config": {"upsample_out_channels": [64, 32], "conv_out_channels": [32]}},
     "janus": {"vision_config": {"projection_dim": 4096}},
     "pp_ocrv5_mobile_rec": {
