@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from altering import altered
 
@@ -11,8 +13,9 @@ from archspec.reference.saved import saved_bytes
 from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.costs.activations import ACTIVATIONS, MEDIA_ACTIVATIONS, RECOMPUTED, unequal_bytes
-from archspec.verifying.costs.cases import Case
+from archspec.verifying.costs.cases import Case, configs
 from archspec.verifying.costs.instruments import Comparison, compare
+from archspec.verifying.costs.record import read_record
 
 pytestmark = pytest.mark.reference
 SMALL = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 20}
@@ -46,6 +49,21 @@ def test_an_unsupported_class_is_not_exact() -> None:
     found = activations(shipped_library().load("mamba2"), "Mamba2ForCausalLM", {"model_type": "mamba2"})
     assert {outcome.verdict for outcome in found.values()} == {"unavailable"}
     assert "are not supported" in found["eager"].unavailable
+
+
+def recorded() -> list[tuple[str, str]]:
+    """A class of every third model type with recorded activations of text."""
+    lines = read_record().items()
+    return [(one, name) for one, line in lines for name in line.activations.get("eager", ())[:1]][::3]
+
+
+@pytest.mark.parametrize(("model_type", "architecture"), recorded())
+def test_recorded_activations_still_agree(model_type: str, architecture: str) -> None:
+    """The record's digests tell changes of specs, but not of the reference."""
+    spec = shipped_library().load(model_type)
+    shallow = next(islice(configs(spec, architecture, 1, 0), 1, None))
+    found = compare(ACTIVATIONS["eager"], [Case(spec, architecture, shallow)])
+    assert found.differences == ()
 
 
 VIT = {"model_type": "vit", "num_hidden_layers": 2, "hidden_size": 24, "num_attention_heads": 2}

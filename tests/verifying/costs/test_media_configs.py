@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from archspec.costs.records import Call
 from archspec.reference.costs import measure
 from archspec.reference.verdicts import Unavailable
 from archspec.specs.library import shipped_library
-from archspec.verifying.costs.cases import Case
+from archspec.verifying.costs import instruments
+from archspec.verifying.costs.cases import Case, configs
 from archspec.verifying.costs.instruments import unequal_modules
 from archspec.verifying.costs.media import media_calls, shallow
 
@@ -62,18 +64,33 @@ def test_a_module_whose_child_runs_elsewhere_counts_for_the_one_around_it() -> N
     assert not [*unequal_modules(nested, {"layers.0.norm.inner": 3, "": 1})]
 
 
-def test_a_size_that_only_the_spec_takes_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    from archspec.verifying.costs import instruments
-
+def compared_with_a_failure(monkeypatch: pytest.MonkeyPatch, message: str) -> instruments.Comparison:
+    """A comparison of a ViT whose forward pass fails at all sizes but one."""
     raw = {"model_type": "vit", "num_hidden_layers": 1, "hidden_size": 24, "intermediate_size": 8}
     case = Case(shipped_library().load("vit"), "ViTModel", {**raw, "num_attention_heads": 2})
 
     def refuse(model: Any, call: Call) -> Any:
         if (224, 224) not in call.images:
-            raise Unavailable("too small")
+            raise Unavailable(message)
         return measure(model, call)
 
     monkeypatch.setattr(instruments, "measure", refuse)
-    found = instruments.compare(instruments.FORWARD, [case])
+    return instruments.compare(instruments.FORWARD, [case])
+
+
+def test_a_size_that_only_the_spec_takes_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = compared_with_a_failure(monkeypatch, "too small")
     assert found.compared == 2
     assert [one.name for one in found.differences] == ["items of 288×256, which the class does not take"]
+
+
+def test_a_size_for_which_there_is_no_memory_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = compared_with_a_failure(monkeypatch, "DefaultCPUAllocator: can't allocate memory: you tried to")
+    assert (found.compared, found.differences) == (2, ())
+
+
+def test_random_configs_resemble_the_default_one_if_no_others_are_valid() -> None:
+    spec = shipped_library().load("chameleon")
+    default, shallow, *drawn = islice(configs(spec, "ChameleonModel", 1, 0), 4)
+    assert drawn == [one for one in drawn if one not in (default, shallow)]
+    assert len(drawn) == 2
