@@ -18,7 +18,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "cache": archspec.load(LLAMA).cache,
     "memory": archspec.load(BERT).memory,
     "training": archspec.load(LLAMA).training,
-    "vision": archspec.load("CvtModel").training,
+    "vision": archspec.load("OmDetTurboForObjectDetection").training,
     "formula": lambda **given: archspec.formula(LLAMA, **given),
     "sensitivity": archspec.load(LLAMA).sensitivity,
     "by": archspec.formula(LLAMA).split,
