@@ -189,7 +189,7 @@ def _count_allowed(mask: Any, shape: Any, known: dict[int, int]) -> int:
     if shape[-1] not in known:
         allowed = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
         known[shape[-1]] = int(allowed.sum())
-    repeats: int = shape.numel() // mask.numel()
+    repeats: int = mask.expand(shape).numel() // mask.numel()  # an error if the shapes do not fit
     return known[shape[-1]] * repeats
 
 
