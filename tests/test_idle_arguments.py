@@ -31,6 +31,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 REFUSED: list[tuple[str, dict[str, Any], str]] = [  # the arguments, and the message
     ("flops", {"tokens": 8, "encoder_tokens": 9}, "encoder_tokens"),
     ("cache", {"tokens": 8, "weights": "nf4"}, "weights"),
+    *((verb, {"tokens": 8, "group_size": 32}, "group_size") for verb in ("cache", "memory")),
     ("memory", {"tokens": 8, "last": True}, "last"),
     ("memory", {"tokens": 8, "past": 4}, "KV cache"),
     ("training", {"tokens": 8, "zero": 1}, "zero"),

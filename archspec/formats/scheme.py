@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from archspec.errors import ArchspecError, did_you_mean
+from archspec.errors import ArchspecError, did_you_mean, option
 from archspec.formats.dtypes import TABLE, WEIGHT_DTYPES, dtype_name
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, modules, output_embeddings
@@ -114,6 +114,21 @@ class Format(NamedTuple):
     leaves: str  # the weights that stay in the model's dtype
     source: str  # the tool, and the code or the files that define the layout
     scheme: Scheme
+    group_sizes: tuple[int, ...] = ()  # the inputs that may share a scale; -1 for all of them
+
+    def grouped(self, size: int) -> Scheme:
+        """Return the scheme with another group size. Errors: :class:`ArchspecError`.
+
+        >>> find_format("gptq").grouped(-1).name
+        'gptq (4 bits, group size -1)'
+        """
+        if size not in self.group_sizes:
+            allowed = ", ".join(map(str, self.group_sizes))
+            help_ = f"choose from: {allowed}" if allowed else f"leave out {option('group_size')}"
+            raise ArchspecError(f"{self.name} does not support {option('group_size', size)}", help=help_)
+        name = f"{self.scheme.name.removesuffix(')')}, group size {size})"
+        block = 1, max(size, 0)
+        return self.scheme._replace(name=name, layout=self.scheme.layout._replace(block=block))
 
 
 def _format(name: str, row: dict[str, Any]) -> Format:
@@ -122,7 +137,9 @@ def _format(name: str, row: dict[str, Any]) -> Format:
     layout = Layout(**{**row["layout"], "block": tuple(row["layout"]["block"])})
     given["experts"] = layout if given.get("experts") else None
     words = {key: row[key] for key in ("quantizes", "storage", "leaves", "source")}
-    return Format(name, tuple(row["aliases"]), scheme=Scheme(**given, layout=layout), **words)
+    groups = tuple(row.get("group_sizes", ()))
+    scheme = Scheme(**given, layout=layout)
+    return Format(name, tuple(row["aliases"]), scheme=scheme, group_sizes=groups, **words)
 
 
 def _normalize(name: str) -> str:

@@ -43,11 +43,13 @@ def params_bytes(self: Any, dtype: str | None = None) -> int:
 
 
 @check_arguments
-def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> Weights:
+def weights(
+    self: Any, stored: str | None = None, dtype: str | None = None, group_size: int | None = None
+) -> Weights:
     """Return the unique parameters as stored, quantized if the config is.
 
     ``stored`` overrides this: a weight format (see docs/reference/quantities.md), or a dtype for all weights.
-    Unquantized weights are in ``dtype`` (default: the config's).
+    Unquantized weights are in ``dtype`` (default: the config's). ``group_size`` inputs share a scale.
 
     >>> import archspec
     >>> archspec.load("LlamaForCausalLM").weights("nf4").table[0]
@@ -58,6 +60,9 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
     from archspec.formats.scheme import find_format
 
     chosen = None if stored is None else find_format(stored)
+    if group_size is not None and (chosen is None or isinstance(chosen, str)):
+        message = f"{option('group_size')} has no effect without a quantized format in {option('weights')}"
+        raise ArchspecError(message, help=f"add {option('weights', 'gptq')}, or leave it out")
     if isinstance(chosen, str):
         return Weights(self.root, self.tensors(), chosen)
     rest = dtype_name(dtype or self.dtype)
@@ -65,7 +70,10 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
         message = f"{rest} weights need scales, so {option('dtype', rest)} is not enough"
         name = "int8" if "int" in rest else "fp8"
         raise ArchspecError(message, help=f"pass {option('weights', name)} and {option('dtype', 'bf16')}")
-    scheme = scheme_of(self.quantized_config) if chosen is None else chosen.scheme
+    if chosen is None:
+        scheme = scheme_of(self.quantized_config)
+    else:
+        scheme = chosen.scheme if group_size is None else chosen.grouped(group_size)
     return Weights(self.root, self.tensors(), rest, scheme)
 
 
@@ -172,6 +180,7 @@ def cache(  # noqa: PLR0913, PLR0917 - the options of the verb
     videos: Sequence[Any] = (),
     audios: Sequence[Any] = (),
     processed: bool = False,
+    group_size: int | None = None,
 ) -> Cache:
     """Return the KV cache of ``tokens`` tokens in ``dtype`` (default: the config's), like `archspec cache`.
 
@@ -184,14 +193,15 @@ def cache(  # noqa: PLR0913, PLR0917 - the options of the verb
 
     notes, cached = _dtype_notes(self, dtype), dtype_name(dtype or self.dtype)
     if budget is None:
-        if weights is not None:
-            message = f"{option('weights')} has no effect without {option('budget')}"
-            help_ = f"add {option('budget', '80GiB')}, or leave out {option('weights')}"
-            raise ArchspecError(message, help=help_)
+        for name, value in (("weights", weights), ("group_size", group_size)):
+            if value is not None:
+                message = f"{option(name)} has no effect without {option('budget')}"
+                help_ = f"add {option('budget', '80GiB')}, or leave out {option(name)}"
+                raise ArchspecError(message, help=help_)
         return Cache(self.forward(**lengths), cached, notes)
     room, call = bytes_of(budget), self.forward(**lengths)
     small = dtype_bytes(cached) == 1  # a cache may be in fp8, weights need scales
-    stored = self.weights(weights, None if small else dtype)
+    stored = self.weights(weights, None if small else dtype, group_size)
     return Cache(call, cached, [*notes, *stored.notes], room, stored.loaded_bytes)
 
 
@@ -210,6 +220,7 @@ def memory(  # noqa: PLR0913, PLR0917 - the options of the verb
     videos: Sequence[Any] = (),
     audios: Sequence[Any] = (),
     processed: bool = False,
+    group_size: int | None = None,
 ) -> Memory:
     """Return inference memory (weights, KV cache, temporary memory), like `archspec memory`.
 
@@ -222,7 +233,7 @@ def memory(  # noqa: PLR0913, PLR0917 - the options of the verb
     if last and not output_embeddings(self.root):
         message = f"{option('last')} has no effect: {self.architecture} does not output logits"
         raise ArchspecError(message, help=f"leave out {option('last')}")
-    stored, rest = self.weights(weights, dtype), dtype_name(dtype or self.dtype)
+    stored, rest = self.weights(weights, dtype, group_size), dtype_name(dtype or self.dtype)
     notes = [*_dtype_notes(self, dtype), *stored.notes]
     return Memory(self.forward(**lengths), stored, rest, last, notes)
 

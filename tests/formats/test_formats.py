@@ -73,6 +73,31 @@ def test_sizes_of_published_files() -> None:
     assert round(mixtral.weights("q8_0").bytes / 1e9, 1) == 49.6
 
 
+@pytest.mark.parametrize("name", ["gptq", "awq", "mlx-4bit"])
+def test_a_group_size_gives_the_bytes_of_a_config_with_it(name: str) -> None:
+    for size in (64, 32, -1) if name != "mlx-4bit" else (128, 32):
+        key = "quantization" if name == "mlx-4bit" else "quantization_config"
+        given = {"bits": 4, "group_size": size} | ({} if name == "mlx-4bit" else {"quant_method": name})
+        found = archspec.load(LLAMA).weights(name, group_size=size)
+        assert found.bytes == archspec.load({**LLAMA, key: given}).params_bytes()
+        assert f"group size {size}" in found.format
+        assert found.bytes != archspec.load(LLAMA).weights(name).bytes
+    with pytest.raises(ArchspecError, match=f"{name} does not support group_size=48"):
+        archspec.load(LLAMA).weights(name, group_size=48)
+
+
+@pytest.mark.parametrize("name", [one.name for one in FORMATS if not one.group_sizes])
+def test_a_group_size_is_refused_if_the_format_fixes_it(name: str) -> None:
+    with pytest.raises(ArchspecError, match=f"{name} does not support group_size=64"):
+        archspec.load(LLAMA).weights(name, group_size=64)
+
+
+@pytest.mark.parametrize("name", [None, "bf16"])
+def test_a_group_size_needs_a_quantized_format(name: str | None) -> None:
+    with pytest.raises(ArchspecError, match="group_size has no effect without a quantized format"):
+        archspec.load(LLAMA).weights(name, group_size=64)
+
+
 def test_experts_of_a_llama_4_checkpoint_are_loaded_one_by_one() -> None:
     """transformers.quantizers.base patches Llama4TextExperts for bitsandbytes checkpoints only."""
     sizes = {**SMALL, "intermediate_size_mlp": 384, "num_local_experts": 4, "interleave_moe_layer_step": 1}

@@ -32,8 +32,8 @@ export interface Counts {
   transformers_version: string;
 }
 
-export interface Call { batch: number; tokens: number | null; past: number; encoder_tokens: number | null; text_tokens: number | null; images: string[]; videos: string[]; audios: string[]; processed: boolean; dtype: string | null; weights: string | null; last: boolean }
-export const CALL: Call = {"batch": 1, "tokens": null, "past": 0, "encoder_tokens": null, "text_tokens": null, "images": [], "videos": [], "audios": [], "processed": false, "dtype": null, "weights": null, "last": false};
+export interface Call { batch: number; tokens: number | null; past: number; encoder_tokens: number | null; text_tokens: number | null; images: string[]; videos: string[]; audios: string[]; processed: boolean; dtype: string | null; weights: string | null; group_size: number | null; last: boolean }
+export const CALL: Call = {"batch": 1, "tokens": null, "past": 0, "encoder_tokens": null, "text_tokens": null, "images": [], "videos": [], "audios": [], "processed": false, "dtype": null, "weights": null, "group_size": null, "last": false};
 
 export interface Training { dtype: string; optimizer: string; attention: string; checkpointing: boolean; data_parallel: number; zero: number; tensor_parallel: number; pipeline_parallel: number; expert_parallel: number }
 export const TRAINING: Training = {"dtype": "bfloat16", "optimizer": "adamw", "attention": "flash", "checkpointing": false, "data_parallel": 1, "zero": 0, "tensor_parallel": 1, "pipeline_parallel": 1, "expert_parallel": 1};
