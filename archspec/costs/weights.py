@@ -16,6 +16,7 @@ from archspec.formats.scheme import (
     CONV1D,
     EMBEDDING,
     LINEAR,
+    Layout,
     Scheme,
     is_converted,
     kept_in_float32,
@@ -33,6 +34,8 @@ _GATED, _UNGATED = {"gate_up_proj", "down_proj"}, {"up_proj", "down_proj"}  # th
 _EXPERT_FIELDS = "num_local_experts num_experts", "moe_intermediate_size intermediate_size", "hidden_size"
 _PLAIN = re.compile(r"(^|\.)(gate|router|wpe|position_embeddings?|embed_positions)\.weight$")  # of GGUF
 _CHOOSE = "choose another weight format, or a dtype such as bf16"
+
+Sizes = tuple[int, int]  # bytes in memory, and bytes that only files contain
 
 
 class Stored(NamedTuple):
@@ -67,15 +70,22 @@ class Weights:
         """Number of 16-bit parameters that transformers loads in float32."""
         if self.scheme is not None and self.scheme.own_names:  # a format that transformers does not load
             return 0
-        kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._packed_bytes.keys()
+        kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._packed.keys()
         return sum(one.numel for one in self._unique if one.name in kept)
 
     @property
     def loaded_table(self) -> list[Stored]:
-        """:attr:`table` for weights in memory, where :attr:`upcast_params` parameters are in float32."""
-        if not self.upcast_params:
-            return self.table
+        """:attr:`table` for weights in memory, where :attr:`upcast_params` parameters are in float32.
+
+        Metadata of quantized weights that only files contain are not included.
+        """
         *quantized, (dtype, elements, _) = self.table
+        quantized = [
+            Stored(name, packed, sum(size for size, _ in self._packed.values()))
+            for name, packed, _ in quantized
+        ]
+        if not self.upcast_params:
+            return [*quantized, self.table[-1]]
         return [
             *quantized,
             _in_dtype(elements - self.upcast_params, dtype),
@@ -96,8 +106,8 @@ class Weights:
         elements = sum(one.numel for one in self._unique)
         if self.scheme is None:
             return [_in_dtype(elements, self.dtype)]
-        packed = sum(one.numel for one in self._unique if one.name in self._packed_bytes)
-        quantized = Stored(self.scheme.name, packed, sum(self._packed_bytes.values()))
+        packed = sum(one.numel for one in self._unique if one.name in self._packed)
+        quantized = Stored(self.scheme.name, packed, sum(map(sum, self._packed.values())))
         return [quantized, _in_dtype(elements - packed, self.dtype)]
 
     @property
@@ -110,8 +120,9 @@ class Weights:
         """Notes on the total: experts that stay unquantized, patterns that match no module."""
         if self.scheme is None:
             return []
-        found = []
-        stays = [one for one in self._unique if one.name not in self._packed_bytes and len(one.shape) == 3]
+        digits = "files contain about 18 more bytes per matrix: nested_offset as text, depending on its value"
+        found = [digits] if self.scheme.layout.nested else []
+        stays = [one for one in self._unique if one.name not in self._packed and len(one.shape) == 3]
         if routed := sum(one.numel for one in stays if one.active != one.numel):
             found.append(
                 f"{number(routed)} expert parameters stay in {self.dtype}: {self.scheme.name} does not "
@@ -126,7 +137,7 @@ class Weights:
         return found
 
     @cached_property
-    def _packed_bytes(self) -> dict[str, int]:
+    def _packed(self) -> dict[str, Sizes]:
         if self.scheme is None:
             return {}
         found = dict(self._pack(self.scheme))
@@ -142,7 +153,7 @@ class Weights:
                 raise ArchspecError(message, help=_CHOOSE)
         return found
 
-    def _pack(self, scheme: Scheme) -> Iterator[tuple[str, int]]:
+    def _pack(self, scheme: Scheme) -> Iterator[tuple[str, Sizes]]:
         copies = {one.name: one.tied_to for one in self.tensors if one.tied_to}
         start = start_of(scheme, self.tree)
         for path, node, model_type in _typed_modules(self.tree):
@@ -158,7 +169,7 @@ class Weights:
                 raise ArchspecError(f"{path} is tied and quantized on its own: not supported")
             yield weight, size
 
-    def _matrix(self, path: str, node: Node, model_type: str, scheme: Scheme) -> int | None:
+    def _matrix(self, path: str, node: Node, model_type: str, scheme: Scheme) -> Sizes | None:
         cls = node.layer if node.cls in _NAMED_LINEARS else node.cls
         if cls not in (LINEAR, CONV1D, EMBEDDING):
             return None
@@ -168,9 +179,13 @@ class Weights:
             return None
         rows, columns = next(tensor for tensor in node.tensors if tensor.name == "weight").shape
         rows, columns = (columns, rows) if node.cls == CONV1D else (rows, columns)
-        return layout.bytes(rows, columns, dtype_bytes(self.dtype))
+        return self._sizes(layout, rows, columns)
 
-    def _fused_experts(self, path: str, node: Node, scheme: Scheme) -> Iterator[tuple[str, int]]:
+    def _sizes(self, layout: Layout, rows: int, columns: int, count: int = 1, parts: int = 1) -> Sizes:
+        size = layout.bytes(rows, columns, dtype_bytes(self.dtype), parts)
+        return count * size, count * layout.bytes_in_files(rows, columns, self.dtype)
+
+    def _fused_experts(self, path: str, node: Node, scheme: Scheme) -> Iterator[tuple[str, Sizes]]:
         """Yield each fused tensor of experts that a scheme quantizes.
 
         Errors: :class:`ArchspecError` for experts of a shape that is not supported.
@@ -192,20 +207,19 @@ class Weights:
         if scheme.config_sizes and not _has_config_sizes(node, sizes):
             message = f"{scheme.name} of transformers builds {path} of {self.tree.cls} in another shape"
             raise ArchspecError(message, help=_CHOOSE)
-        element = dtype_bytes(self.dtype)
         for name in sorted((_GATED | _UNGATED) & sizes.keys()):
             experts, rows, columns = sizes[name]
             parts = ("gate_proj", "up_proj") if name == "gate_up_proj" else (name,)
             if scheme.experts is not None:
-                yield f"{path}.{name}", experts * scheme.experts.bytes(rows, columns, element, len(parts))
+                yield f"{path}.{name}", self._sizes(scheme.experts, rows, columns, experts, len(parts))
                 continue
             layouts = [scheme.layout_of(f"{path}.0.{part}", LINEAR) for part in parts]
-            found = [layout.bytes(rows // len(parts), columns, element) for layout in layouts if layout]
+            found = [self._sizes(one, rows // len(parts), columns, experts) for one in layouts if one]
             if found and len(found) < len(parts):
                 message = f"{path} with only some of its experts' weights in {scheme.name} is not supported"
                 raise ArchspecError(message)
             if found:
-                yield f"{path}.{name}", experts * sum(found)
+                yield f"{path}.{name}", (sum(size for size, _ in found), sum(extra for _, extra in found))
 
 
 def _in_dtype(elements: int, dtype: str) -> Stored:

@@ -41,10 +41,12 @@ class Layout(NamedTuple):
     flat: bool = False  # blocks span rows: the matrix is treated as one row
     nested: bool = False  # scales are quantized, too, with a float32 per 256 scales
     packed: bool = False  # elements and zero points are packed into int32, so that their bits must fill it
+    file_bytes: int = 0  # stored in files once per matrix, in addition to the bytes in memory
+    file_text: str = ""  # stored in files once per matrix, after % with its dtype, rows and columns
     uneven: str = "pad"  # if the columns do not fill the blocks: "pad", "refuse", or "keep" the dtype
 
     def bytes(self, rows: int, columns: int, element: int = 2, parts: int = 1) -> int:
-        """Return the bytes of a matrix.
+        """Return the bytes of a matrix in memory.
 
         ``element`` is the size of the model's dtype. ``parts`` is the number of matrices that are fused into
         this one; none of them shares its scales.
@@ -72,6 +74,14 @@ class Layout(NamedTuple):
         per_scale = self.scale_bytes + self.scale_values * element
         extra = self.extra_bytes + self.extra_values * element + self.index_bytes * columns
         return elements + scales * per_scale + scales * self.zero_bits // 8 + nested + extra
+
+    def bytes_in_files(self, rows: int, columns: int, dtype: str) -> int:
+        """Return the bytes that files store in addition to :meth:`bytes`, for a model in ``dtype``.
+
+        >>> Layout(4, (1, 64), file_text='{"shape": [%(rows)d, %(columns)d]}').bytes_in_files(300, 100, "float16")
+        21
+        """
+        return self.file_bytes + len(self.file_text % {"rows": rows, "columns": columns, "dtype": dtype})
 
 
 class Scheme(NamedTuple):

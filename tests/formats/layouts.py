@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -31,13 +32,19 @@ def gptq(rows: int, columns: int) -> int:
     return packed + groups * (rows // 8) * 4 + groups * rows * 2 + index  # zeros, scales
 
 
+def state(rows: int, columns: int) -> int:
+    """Return the size of the text quant_state in files of bitsandbytes."""
+    stated = {"quant_type": "nf4", "blocksize": 64, "dtype": "bfloat16", "shape": [rows, columns]}
+    return len(json.dumps(stated))
+
+
 STORED: dict[str, Layout] = {  # bytes of a matrix of rows and columns
     "gptq": gptq,
     "awq": lambda rows, columns: gptq(rows, columns) - 4 * columns,
     "fp8": lambda rows, columns: rows * columns + 4 * -(-rows // 128) * -(-columns // 128),
     "nvfp4": lambda rows, columns: rows * columns // 2 + rows * columns // 16 + 4 + 4,
-    "nf4": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4 + 16 * 4,
-    "int8": lambda rows, columns: rows * columns + 4 * rows,
+    "nf4": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4 + 16 * 4 + state(rows, columns),
+    "int8": lambda rows, columns: rows * columns + 4 * rows + 1,  # weight_format
     "q8_0": lambda rows, columns: rows * columns // 32 * 34,
     "mlx": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4,
 }

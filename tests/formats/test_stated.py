@@ -26,7 +26,7 @@ PUBLISHED = [
     ("mlx-qwen3-8b-4bit-quantization-only.json", 4_607_731_712),
     ("nvidia--Llama-3.1-70B-Instruct-FP8", 72_656_371_712 + 560 * 8),
     ("llama-3.3-70b-fp8-dynamic-ct.json", 72_656_371_712 + 2 * 80 * (2 * 8192 + 2 * 1024 + 2 * 28672 + 8192)),
-    ("gpt-neox-20b-4bit.json", 11_528_621_760),
+    ("gpt-neox-20b-4bit.json", 11_528_621_760 + 44 * (153 + 152 + 153 + 153 - 4 * 4)),
 ]
 
 
