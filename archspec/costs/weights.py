@@ -140,7 +140,7 @@ class Weights:
     def _packed(self) -> dict[str, Sizes]:
         if self.scheme is None:
             return {}
-        found = dict(self._pack(self.scheme))
+        found = {**dict(self._pack(self.scheme)), **dict(self._cache_scales(self.scheme))}
         if not found:
             message = f"{self.scheme.name} cannot quantize {self.tree.cls}, which has no supported layers"
             raise ArchspecError(message, help=_CHOOSE)
@@ -168,6 +168,20 @@ class Weights:
             if weight in {*copies, *copies.values()} and not scheme.whole_file:
                 raise ArchspecError(f"{path} is tied and quantized on its own: not supported")
             yield weight, size
+
+    def _cache_scales(self, scheme: Scheme) -> Iterator[tuple[str, Sizes]]:
+        """Yield the scale of each `k_proj` and `v_proj`, for a quantized KV cache."""
+        if scheme.cache is None:
+            return
+        ends = [
+            (path, model_type)
+            for path, _, model_type in _typed_modules(self.tree)
+            if path.endswith((".k_proj", ".v_proj"))
+        ]
+        if len({model_type for _, model_type in ends}) != 1:
+            message = f"the scales of a quantized KV cache of {self.tree.cls} are not supported"
+            raise ArchspecError(message, help=_CHOOSE)
+        yield from ((f"{path}.scale", self._sizes(scheme.cache, 0, 0)) for path, _ in ends)
 
     def _matrix(self, path: str, node: Node, model_type: str, scheme: Scheme) -> Sizes | None:
         cls = node.layer if node.cls in _NAMED_LINEARS else node.cls

@@ -14,19 +14,27 @@ from archspec.typing_light import Any
 
 _BYTES = ("float-quantized", "int-quantized", "naive-quantized")  # a byte per element
 _PACKED = "pack-quantized"
-_FORMATS = (*_BYTES, _PACKED, "nvfp4-pack-quantized", "mxfp4-pack-quantized")
+_BLOCKS = {  # formats with a fixed block
+    "nvfp4-pack-quantized": LAYOUTS["nvfp4"],
+    "mxfp4-pack-quantized": LAYOUTS["mxfp4"],
+    "mxfp6-pack-quantized": LAYOUTS["mxfp4"]._replace(bits=6),
+    "mxfp8-quantized": LAYOUTS["mxfp4"]._replace(bits=8),
+}
+_FORMATS = (*_BYTES, _PACKED, *_BLOCKS)
+_DENSE_SINCE = (0, 18)  # before, an int32 had 32 // bits elements
 
 
 def read_scheme(keys: Keys) -> Scheme:
     """Return the scheme: the Linears that a group targets and `ignore` does not list."""
     keys.refuse_keys("transform_config moe_sparsity_config dequantize")
-    keys.ignore("kv_cache_scheme global_compression_ratio version")
+    keys.ignore("global_compression_ratio version")
     keys.value("sparsity_config", None, _is_dense, "supported: give dense weights")
     keys.value("run_compressed", None, lambda value: value is not False, "supported: it dequantizes")
     keys.choice("quantization_status", "compressed", "frozen", default="compressed", empty=True)
     default = keys.choice("format", *_FORMATS, "mixed-precision", default="", empty=True)
-    ignored, stated = keys.names("ignore") or (), keys.read_mapping("config_groups")
-    groups = [_group(stated.read_mapping(name), default) for name in stated.given]
+    version = tuple(int(one) for one in re.findall(r"\d+", str(keys.given.get("version")))[:2])
+    ignored, stated = keys.names("ignore") or (), keys.read_mappings("config_groups", needed=True)
+    groups = [_group(one, default, version) for one in stated]
     targets = [(target, layout) for found, layout, _ in groups for target in found]
 
     def choose(path: str, cls: str) -> Layout | None:
@@ -43,7 +51,18 @@ def read_scheme(keys: Keys) -> Scheme:
         own_names=True,
         subclasses="all",
         patterns=tuple(one for one in ignored if one != LINEAR),
+        cache=_cache_layout(keys),
     )
+
+
+def _cache_layout(keys: Keys) -> Layout | None:
+    """Return the layout of a scale of a quantized KV cache; None if the file has none."""
+    found = _arguments(keys, "kv_cache_scheme")
+    if found is None or found.given.get("dynamic"):
+        return None
+    found.choice("strategy", "tensor")
+    found.choice("symmetric", True, default=True)
+    return Layout(0, (0, 0), extra_values=1)
 
 
 def _is_dense(sparsity: Any) -> bool:
@@ -60,7 +79,7 @@ def _matches(pattern: str, path: str, cls: str) -> bool:
         raise ArchspecError(f"{pattern} is not a regular expression: {error}") from None
 
 
-def _group(keys: Keys, default: str) -> tuple[tuple[str, ...], Layout, str]:
+def _group(keys: Keys, default: str, version: tuple[int, ...]) -> tuple[tuple[str, ...], Layout, str]:
     stored, targets = keys.choice("format", *_FORMATS, default=default, empty=True), keys.names("targets")
     weights = _arguments(keys, "weights")
     inputs, outputs = (_arguments(keys, f"{name}_activations") for name in ("input", "output"))
@@ -72,10 +91,15 @@ def _group(keys: Keys, default: str) -> tuple[tuple[str, ...], Layout, str]:
     if stored in (*_BYTES, _PACKED):
         kind = "fp" if weights.given.get("type") == "float" else "int"
         name = f"{stored} ({kind}{weights.given['num_bits']} per {weights.given['strategy']})"
+        if stored == _PACKED and 32 % weights.given["num_bits"] and version < _DENSE_SINCE:
+            weights.refuse(
+                "num_bits", f"{kind}{weights.given['num_bits']} before version 0.18 is not supported"
+            )
         return targets, _layout(weights, stored, static), name
-    weights.choice("num_bits", 4)
-    name = stored.removesuffix(f"-{_PACKED}")
-    layout = LAYOUTS[name]
+    name, layout = stored.removesuffix(f"-{_PACKED}"), _BLOCKS[stored]
+    weights.choice("num_bits", layout.bits)
+    weights.choice("type", "float")
+    weights.choice("symmetric", True, default=True)
     weights.choice("group_size", layout.block[1], default=layout.block[1])
     if name == "nvfp4":  # a float32 scale of the weights, and one of the activations
         layout = layout._replace(extra_bytes=8 if inputs is not None else 4)
@@ -114,13 +138,14 @@ def _static_values(activations: Keys, stored: str) -> int:
 def _layout(weights: Keys, stored: str, static: int) -> Layout:
     """Return the layout: scales in the model's dtype; packed ints are stored with their shape, two int64."""
     is_packed = stored == _PACKED
-    bits: int = weights.choice("num_bits", *((2, 3, 4, 8) if is_packed else (8,)))
+    weights.choice("num_bits", *range(1, 9))
+    bits = weights.given["num_bits"] if is_packed else 8
     strategy = weights.choice("strategy", "tensor", "channel", "group", "block")
     block, uneven = (1, 0) if strategy == "channel" else (0, 0), "pad"
     if strategy == "group":
         block, uneven = (1, weights.positive_int("group_size", 0)), "refuse"
     elif strategy == "block":
         block = weights.pair("block_structure")
-    zero = 0 if weights.flag("symmetric", True) else bits
-    found = Layout(bits, block, scale_values=1, zero_bits=zero, packed=is_packed, uneven=uneven)
+    zero = 0 if weights.flag("symmetric", True) else 8 if strategy == "tensor" else bits
+    found = Layout(bits, block, scale_values=1, zero_bits=zero, packed=int(is_packed), uneven=uneven)
     return found._replace(extra_bytes=16) if is_packed else found._replace(extra_values=static)

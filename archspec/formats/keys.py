@@ -57,10 +57,9 @@ class Keys:
     def positive_int(self, key: str, default: int) -> int:
         return int(self.value(key, default, lambda v: type(v) is int and v > 0, "a positive integer"))
 
-    def group_size(self, key: str) -> int:
+    def group_size(self, key: str, allowed: tuple[int, ...]) -> int:
         """Return the inputs that share a scale: 128 by default; 0 stands for all (-1 in the config)."""
-        self.known.add(key)
-        return 0 if self.given.get(key) == -1 else self.positive_int(key, 128)
+        return max(0, int(self.choice(key, *allowed, default=128)))
 
     def names(self, key: str) -> tuple[str, ...] | None:
         found: tuple[str, ...] | None = self.value(
@@ -81,6 +80,12 @@ class Keys:
         """Return the keys of a mapping."""
         value = self.value(key, None, lambda value: isinstance(value, Mapping) and bool(value), "a mapping")
         return Keys(self.config, f"{self.path}.{key}", value)
+
+    def read_mappings(self, key: str, needed: bool = False) -> list[Keys]:
+        """Return the keys of each mapping in a mapping; without ``needed``, none if it is absent."""
+        self.known.add(key)
+        found = self.read_mapping(key) if needed or self.given.get(key) else None
+        return [found.read_mapping(name) for name in found.given] if found is not None else []
 
     def refuse_keys(self, keys: str) -> None:
         """Refuse keys that change the bytes in an unsupported way."""

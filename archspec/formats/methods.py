@@ -13,7 +13,16 @@ from fnmatch import fnmatchcase
 from archspec.configs.origin import RawConfig
 from archspec.formats import compressed_tensors
 from archspec.formats.keys import Keys
-from archspec.formats.scheme import EMBEDDING, LAYOUTS, LINEAR, SCHEMES, Layout, Scheme
+from archspec.formats.scheme import (
+    EMBEDDING,
+    GROUP_SIZES,
+    LAYOUTS,
+    LINEAR,
+    MODELOPT,
+    SCHEMES,
+    Layout,
+    Scheme,
+)
 from archspec.formats.stated import quantization_of
 from archspec.typing_light import Any
 
@@ -42,6 +51,13 @@ _GPTQ_UNUSED = (
     "exllama_config disable_exllama max_input_length cache_block_outputs model_seqlen pad_token_id "
     "act_group_aware damp_auto_increment mse quantizer"
 )
+_MLX_MODES = {"mxfp4": (4, 32), "mxfp8": (8, 32), "nvfp4": (4, 16)}  # bits, group size
+_TORCHAO = {
+    "Int4WeightOnlyConfig": "torchao-int4",
+    "Int8WeightOnlyConfig": "torchao-int8",
+    "Int8DynamicActivationInt8WeightConfig": "torchao-int8",
+    "Float8WeightOnlyConfig": "torchao-fp8",
+}
 _STORAGE = ("uint8", "int8", "float16", "bfloat16", "float32", "float64")
 
 
@@ -76,7 +92,8 @@ def _read_gptq(keys: Keys) -> Scheme:
     keys.choice("pack_dtype", "int32", default="int32", empty=True)
     keys.refuse_keys("lm_head dynamic modules_in_block_to_quantize is_marlin_format")
     keys.ignore(_GPTQ_UNUSED)
-    return _grouped_scheme("gptq", keys.choice("bits", 4, 8), keys.group_size("group_size"), inside=inside)
+    group = keys.group_size("group_size", GROUP_SIZES["gptq"])
+    return _grouped_scheme("gptq", keys.choice("bits", 2, 3, 4, 8), group, inside=inside)
 
 
 def _read_awq(keys: Keys) -> Scheme:
@@ -84,11 +101,22 @@ def _read_awq(keys: Keys) -> Scheme:
     keys.refuse_keys("lm_head dynamic modules_in_block_to_quantize block_name_to_quantize")
     keys.ignore(f"{_GPTQ_UNUSED} checkpoint_format pack_dtype is_marlin_format zero_point do_fuse")
     keys.ignore("fuse_max_seq_len modules_to_fuse bits w_bit group_size q_group_size")
-    for key in ("version", "format"):
-        keys.choice(key, "gemm", default="gemm", empty=True, fold=str.lower)
+    named = "version" if keys.given.get("version") else "format"
+    keys.ignore("version format")
+    form = keys.choice(named, "gemm", "gemv", "gemv_fast", default="gemm", empty=True, fold=str.lower)
     bits = keys.choice("bits" if "bits" in keys.given else "w_bit", 4, 8, default=4)
-    group = keys.group_size("group_size" if "group_size" in keys.given else "q_group_size")
-    return _grouped_scheme("awq", bits, group, skipped=keys.names("modules_to_not_convert"))
+    group = keys.group_size(
+        "group_size" if "group_size" in keys.given else "q_group_size", GROUP_SIZES["awq"]
+    )
+    scheme = _grouped_scheme("awq", bits, group, skipped=keys.names("modules_to_not_convert"))
+    if form == "gemm":
+        return scheme
+    if bits != 4 or 0 < group < 32:
+        keys.refuse(named, f"{form} with {bits} bits and group size {group} is not supported")
+    layout = scheme.layout._replace(pad_groups=8 * max(1, 128 // (group or 128)))
+    if form == "gemv_fast":  # zero points in float16
+        layout = layout._replace(scale_bytes=4, zero_bits=0)
+    return scheme._replace(name=f"awq {form} (4 bits)", layout=layout)
 
 
 def _grouped_scheme(method: str, bits: int, group: int, **changes: Any) -> Scheme:
@@ -131,30 +159,34 @@ def _read_mxfp4(keys: Keys) -> Scheme:
 
 
 def _read_modelopt(keys: Keys) -> Scheme:
-    """Read NVIDIA's modelopt: Linears in FP8 or NVFP4, except `exclude_modules`."""
+    """Read NVIDIA's modelopt: Linears in a format by `quant_algo`, except `exclude_modules`."""
     keys.refuse_keys("quantized_layers pre_quant_scale has_zero_point")
-    keys.ignore("kv_cache_quant_algo kv_cache_scheme group_size producer config_groups")
+    keys.ignore("producer")
     excluded = (*(keys.names("exclude_modules") or ()), *(keys.names("ignore") or ()))
     if keys.given.get("quant_algo") is None:
         keys.refuse("config_groups", "config_groups without quant_algo are not supported")
-    layouts = {"FP8": Layout(8, (0, 0), extra_bytes=8), "NVFP4": LAYOUTS["nvfp4"]}
-    algorithm = keys.choice("quant_algo", *layouts, fold=str.upper)
-    expected: dict[str, Any] = {"num_bits": 8, "type": "float"}
-    if algorithm == "NVFP4":
-        keys.choice("group_size", 16, default=16, empty=True)
-        expected = {"num_bits": 4, "type": "float", "group_size": 16}
-    if keys.given.get("config_groups"):
-        groups = keys.read_mapping("config_groups")
-        for group in map(groups.read_mapping, groups.given):
-            group.choice("targets", None, ["Linear"])
-            weights = group.read_mapping("weights")
-            for key, value in expected.items():
-                weights.choice(key, value, default=value)
+    algorithm = keys.choice("quant_algo", *MODELOPT, fold=str.upper)
+    layout = MODELOPT[algorithm]
+    size = layout.block[1]
+    sizes, is_grouped = (16, 32) if algorithm == "W4A16_NVFP4" else (size,), size in {16, 32}
+    if is_grouped:
+        size = keys.choice("group_size", *sizes, default=size, empty=True)
+        sizes = (size,) if keys.given.get("group_size") else sizes
+    for group in keys.read_mappings("config_groups"):
+        group.choice("targets", None, ["Linear"])
+        weights = group.read_mapping("weights")
+        weights.choice("num_bits", layout.bits, default=layout.bits)
+        weights.choice("type", "float", default="float")
+        size = weights.choice("group_size", *sizes, default=size) if is_grouped else size
+    layout = layout._replace(block=(layout.block[0], size))
+    cache = keys.choice("kv_cache_quant_algo", None, "FP8", "NVFP4")
+    keys.ignore("kv_cache_scheme")
+    scales = Layout(0, (0, 0), extra_bytes=4) if cache or keys.given.get("kv_cache_scheme") else None
 
     def choose(path: str, cls: str) -> Layout | None:
-        return layouts[algorithm] if cls == LINEAR and not _is_excluded(path, excluded) else None
+        return layout if cls == LINEAR and not _is_excluded(path, excluded) else None
 
-    return SCHEMES["nvfp4"]._replace(name=algorithm.lower(), choose=choose, patterns=excluded)
+    return SCHEMES["nvfp4"]._replace(name=algorithm.lower(), choose=choose, patterns=excluded, cache=scales)
 
 
 def _is_excluded(path: str, patterns: tuple[str, ...]) -> bool:
@@ -165,23 +197,29 @@ def _is_excluded(path: str, patterns: tuple[str, ...]) -> bool:
 
 def _read_mlx(keys: Keys) -> Scheme:
     """Read MLX: all Linears and embeddings; other keys are paths of modules: false, or bits and groups."""
+    scheme = SCHEMES["mlx-4bit"]
 
-    def sizes(keys: Keys, bits: int | None = None, group: int = 64) -> tuple[int, int]:
-        keys.choice("mode", "affine", default="affine", empty=True)
-        bits = keys.choice("bits", 2, 3, 4, 5, 6, 8, default=bits)
-        return bits or 0, keys.choice("group_size", 32, 64, 128, default=group)
+    def read(keys: Keys, like: Layout) -> Layout:
+        mode = keys.choice("mode", "affine", *_MLX_MODES, default="affine", empty=True)
+        if mode != "affine":
+            bits, group = _MLX_MODES[mode]
+            keys.choice("bits", bits, default=bits)
+            keys.choice("group_size", group, default=group)
+            return scheme.layout._replace(bits=bits, block=(1, group), scale_bytes=1, scale_values=0)
+        bits = keys.choice("bits", 2, 3, 4, 5, 6, 8, default=like.bits or None)
+        return scheme.layout._replace(
+            bits=bits, block=(1, keys.choice("group_size", 32, 64, 128, default=like.block[1]))
+        )
 
-    scheme, (bits, group) = SCHEMES["mlx-4bit"], sizes(keys)
-    default = scheme.layout._replace(bits=bits, block=(1, group))
+    default = read(keys, scheme.layout._replace(bits=0))
     modules: dict[str, Layout | None] = {}
     for path, value in keys.given.items():
         if path in keys.known:
             continue
         if isinstance(value, dict):
             own = Keys(keys.config, f"{keys.path}.{path}", value)
-            own_bits, own_group = sizes(own, bits, group)
+            modules[path] = read(own, default)
             own.finish()
-            modules[path] = default._replace(bits=own_bits, block=(1, own_group))
         elif isinstance(value, bool):
             modules[path] = default if value else None
         else:
@@ -191,7 +229,52 @@ def _read_mlx(keys: Keys) -> Scheme:
     def choose(path: str, cls: str) -> Layout | None:
         return modules.get(path, default) if cls in scheme.classes else None
 
-    return scheme._replace(name=f"mlx ({bits} bits)", choose=choose, patterns=(*modules,))
+    return scheme._replace(name=f"mlx ({default.bits} bits)", choose=choose, patterns=(*modules,))
+
+
+def _read_torchao(keys: Keys) -> Scheme:
+    """Read torchao: Linears in the format of the config class that `quant_type` names."""
+    keys.refuse_keys("include_input_output_embeddings untie_embedding_weights")
+    config = keys.read_mapping("quant_type").read_mapping("default")
+    scheme = SCHEMES[_TORCHAO[config.choice("_type", *_TORCHAO)]]
+    config.choice("_version", 2)
+    data = config.read_mapping("_data")
+    layout = scheme.layout
+    if layout.bits == 4:
+        layout = layout._replace(block=(1, data.choice("group_size", 32, 64, 128, 256, default=128)))
+        if data.choice("int4_packing_format", "plain", "tile_packed_to_4d", default="plain") != "plain":
+            layout = layout._replace(pad_to=(data.choice("int4_tile_packed_ntile", 8, default=8), 1024))
+    elif data.given.get("granularity") is not None:
+        stated = data.read_mapping("granularity")
+        strategy = stated.choice("_type", "PerRow", "PerTensor", "PerGroup")
+        block = {"PerRow": (1, 0), "PerTensor": (0, 0)}.get(strategy)
+        layout = layout._replace(
+            block=block or (1, stated.read_mapping("_data").positive_int("group_size", 0)), uneven="refuse"
+        )
+    return scheme._replace(layout=layout, skipped=keys.names("modules_to_not_convert"))
+
+
+def _read_hqq(keys: Keys) -> Scheme:
+    """Read HQQ: Linears except `skip_modules`, paths without `model`, `layers` and numbers."""
+    skipped, stated = keys.names("skip_modules") or (), keys.read_mapping("quant_config")
+    stated.refuse_keys("scale_quant_params zero_quant_params")
+    stated.ignore("offload_meta")
+    weights = stated.read_mapping("weight_quant_params")
+    weights.ignore("channel_wise optimize round_zero view_as_float group_size")
+    bits, is_row = weights.choice("nbits", 8, 4, 2, 1), weights.choice("axis", 0, 1) == 1
+    weights.finish()
+    stated.finish()
+    layout = LAYOUTS["hqq"]._replace(bits=bits)
+    if weights.given.get("group_size") is None:
+        layout = layout._replace(block=(1, 0) if is_row else (0, 1), flat=False)
+    else:
+        layout = layout._replace(block=(1, weights.positive_int("group_size", 0)))
+
+    def choose(path: str, cls: str) -> Layout | None:
+        names = [one for one in path.split(".") if one not in {"model", "layers"} and not one.isnumeric()]
+        return layout if cls == LINEAR and ".".join(names) not in skipped else None
+
+    return SCHEMES["hqq"]._replace(name=f"hqq ({bits} bits)", choose=choose)
 
 
 METHODS: dict[str, Callable[[Keys], Scheme]] = {
@@ -203,4 +286,6 @@ METHODS: dict[str, Callable[[Keys], Scheme]] = {
     "compressed-tensors": compressed_tensors.read_scheme,
     "modelopt": _read_modelopt,
     "mlx": _read_mlx,
+    "torchao": _read_torchao,
+    "hqq": _read_hqq,
 }

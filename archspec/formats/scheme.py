@@ -27,6 +27,10 @@ _DECODER_LAYERS = (  # optimum.gptq.constants.BLOCK_PATTERNS: the first one that
 _SUBCLASSES = {"falcon": r"", "llama4_text": r"\.router$", "deepseek_v4": r"\.o_a_proj$"}
 
 
+def _round_up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
 class Layout(NamedTuple):
     """The storage of one matrix of ``rows`` outputs and ``columns`` inputs."""
 
@@ -40,7 +44,9 @@ class Layout(NamedTuple):
     index_bytes: int = 0  # per input (GPTQ: its group)
     flat: bool = False  # blocks span rows: the matrix is treated as one row
     nested: bool = False  # scales are quantized, too, with a float32 per 256 scales
-    packed: bool = False  # elements and zero points are packed into int32, so that their bits must fill it
+    packed: int = 0  # pack elements and zero points into int32; rows and columns are multiples of this
+    pad_to: tuple[int, int] = (1, 1)  # pad rows and columns to multiples of these
+    pad_groups: int = 1  # pad the number of scales of a row to a multiple of this
     file_bytes: int = 0  # stored in files once per matrix, in addition to the bytes in memory
     file_text: str = ""  # stored in files once per matrix, after % with its dtype, rows and columns
     uneven: str = "pad"  # if the columns do not fill the blocks: "pad", "refuse", or "keep" the dtype
@@ -55,7 +61,7 @@ class Layout(NamedTuple):
         31200
         >>> Layout(4, (1, 64), scale_bytes=4, extra_bytes=64, flat=True).bytes(300, 100)  # nf4
         16940
-        >>> Layout(4, (1, 128), 2, zero_bits=4, index_bytes=4, packed=True).bytes(4096, 4096)  # GPTQ
+        >>> Layout(4, (1, 128), 2, zero_bits=4, index_bytes=4, packed=32).bytes(4096, 4096)  # GPTQ
         8732672
         """
         if self.flat:
@@ -66,20 +72,27 @@ class Layout(NamedTuple):
         if columns % width and self.uneven == "refuse":
             message = f"a weight of {rows} x {columns} cannot be quantized in groups of {width}"
             raise ArchspecError(message, help=f"choose a group size that divides {columns}")
-        if self.packed and (columns * self.bits % _WORD or (self.zero_bits and rows * self.bits % _WORD)):
-            raise ArchspecError(f"a weight of {rows} x {columns} cannot be packed in {self.bits} bits")
-        scales = max(parts, -(-rows // height)) * -(-columns // width)
-        elements = rows * -(-columns * self.bits // 8)
+        if self.packed and (columns % self.packed or rows % self.packed):
+            message = f"a weight of {rows} x {columns} cannot be packed in {self.bits} bits"
+            raise ArchspecError(message, help=f"its sizes are not multiples of {self.packed}")
+        rows, columns = _round_up(rows, self.pad_to[0]), _round_up(columns, self.pad_to[1])
+        groups = _round_up(-(-columns // width), self.pad_groups)
+        scales = max(parts, -(-rows // height)) * groups
+        unit = _WORD if self.packed else 8
+        elements = rows * _round_up(columns * self.bits, unit) // 8
+        zeros = scales * self.zero_bits // 8
+        if self.packed and height == 1:
+            zeros = groups * _round_up(rows * self.zero_bits, _WORD) // 8
         nested = 4 * -(-scales // _SCALES_PER_SCALE) if self.nested else 0
         per_scale = self.scale_bytes + self.scale_values * element
         extra = self.extra_bytes + self.extra_values * element + self.index_bytes * columns
-        return elements + scales * per_scale + scales * self.zero_bits // 8 + nested + extra
+        return elements + scales * per_scale + zeros + nested + extra
 
     def bytes_in_files(self, rows: int, columns: int, dtype: str) -> int:
         """Return the bytes that files store in addition to :meth:`bytes`, for a model in ``dtype``.
 
-        >>> Layout(4, (1, 64), file_text='{"shape": [%(rows)d, %(columns)d]}').bytes_in_files(300, 100, "float16")
-        21
+        >>> Layout(4, (1, 64), file_text="[%(rows)d, %(columns)d]").bytes_in_files(300, 100, "float16")
+        10
         """
         return self.file_bytes + len(self.file_text % {"rows": rows, "columns": columns, "dtype": dtype})
 
@@ -104,6 +117,7 @@ class Scheme(NamedTuple):
     patterns: tuple[str, ...] = ()  # which `choose` matches modules against
     whole_file: bool = False  # all matrices are quantized, tied ones once; other matrices are refused
     rest: str = ""  # the dtype of all other weights, if the format fixes it
+    cache: Layout | None = None  # of the scale of an attention module's keys, and of that of its values
 
     def layout_of(self, path: str, cls: str) -> Layout | None:
         """Return the layout of a Linear, Conv1D or Embedding; None if it stays unquantized."""
@@ -141,10 +155,15 @@ class Format(NamedTuple):
         return self.scheme._replace(name=name, layout=self.scheme.layout._replace(block=block))
 
 
+def read_layout(row: dict[str, Any]) -> Layout:
+    """Return the layout of an entry of formulas/weight_formats.json."""
+    return Layout(**{**row, "block": tuple(row["block"])})
+
+
 def _format(name: str, row: dict[str, Any]) -> Format:
     """Read one entry. A scheme with `experts` stores fused experts in the same layout."""
     given = {"name": name, **row.get("scheme", {})}
-    layout = Layout(**{**row["layout"], "block": tuple(row["layout"]["block"])})
+    layout = read_layout(row["layout"])
     given["experts"] = layout if given.get("experts") else None
     words = {key: row[key] for key in ("quantizes", "storage", "leaves", "source")}
     groups = tuple(row.get("group_sizes", ()))
@@ -159,6 +178,8 @@ def _normalize(name: str) -> str:
 FORMATS = tuple(_format(name, row) for name, row in TABLE["formats"].items())
 SCHEMES = {one.name: one.scheme for one in FORMATS}
 LAYOUTS: dict[str, Layout] = {name: scheme.layout for name, scheme in SCHEMES.items()}
+GROUP_SIZES = {one.name: one.group_sizes for one in FORMATS}
+MODELOPT = {name: read_layout(row) for name, row in TABLE["modelopt"].items()}
 NAMES = (*SCHEMES, *WEIGHT_DTYPES)  # the values of --weights, without aliases
 _BY_SPELLING = {_normalize(spelling): one for one in FORMATS for spelling in (one.name, *one.aliases)}
 

@@ -70,14 +70,24 @@ def test_tied_and_float32_weights_stay() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"quant_method": "hqq"}, "method 'hqq' is not supported"),
+        ({"quant_method": "aqlm"}, "method 'aqlm' is not supported"),
+        (
+            {"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 3}}},
+            "3 is not supported",
+        ),
+        (
+            {"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4XPU"}}},
+            "'Int4XPU' is not supp",
+        ),
         ({"bits": 4}, "quant_method is missing"),
         ({"quant_method": "compressed-tensors"}, "format is missing"),
-        ({"quant_method": "gptq", "bits": 3}, "bits: 3 is not supported"),
-        ({"quant_method": "gptq", "bits": 4, "group_size": 100}, "cannot be quantized in groups"),
+        ({"quant_method": "gptq", "bits": 5}, "bits: 5 is not supported"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 100}, "group_size: 100 is not supported"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 96}, "group_size: 96 is not supported"),
         ({"quant_method": "gptq", "bits": 4, "lm_head": True}, "with lm_head"),
         ({"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"}, "'marlin' is not supported"),
-        ({"quant_method": "awq", "version": "gemv"}, "version: 'gemv' is not supported"),
+        ({"quant_method": "awq", "version": "marlin"}, "version: 'marlin' is not supported"),
+        ({"quant_method": "awq", "version": "gemv", "group_size": 16}, "group size 16 is not supported"),
         ({"quant_method": "fp8", "expert_dtype": "fp6"}, "expert_dtype: 'fp6' is not supported"),
         ({"quant_method": "fp8", "new_key": 1}, "new_key is not a supported key of fp8"),
         ({"quant_method": "fp8", "dequantize": True}, "with dequantize"),

@@ -43,7 +43,9 @@ STORED: dict[str, Layout] = {  # bytes of a matrix of rows and columns
     "awq": lambda rows, columns: gptq(rows, columns) - 4 * columns,
     "fp8": lambda rows, columns: rows * columns + 4 * -(-rows // 128) * -(-columns // 128),
     "nvfp4": lambda rows, columns: rows * columns // 2 + rows * columns // 16 + 4 + 4,
-    "nf4": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4 + 16 * 4 + state(rows, columns),
+    "nf4": lambda rows, columns: (
+        rows * columns // 2 + rows * columns // 64 * 4 + 16 * 4 + state(rows, columns)
+    ),
     "int8": lambda rows, columns: rows * columns + 4 * rows + 1,  # weight_format
     "q8_0": lambda rows, columns: rows * columns // 32 * 34,
     "mlx": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4,

@@ -24,7 +24,7 @@ mlx = STORED["mlx"]
 PUBLISHED = [
     ("deepseek-ai--DeepSeek-V4-Flash.json", 155_926_429_998),
     ("mlx-qwen3-8b-4bit-quantization-only.json", 4_607_731_712),
-    ("nvidia--Llama-3.1-70B-Instruct-FP8", 72_656_371_712 + 560 * 8),
+    ("nvidia--Llama-3.1-70B-Instruct-FP8", 72_656_371_712 + 560 * 8 + 2 * 80 * 4),
     ("llama-3.3-70b-fp8-dynamic-ct.json", 72_656_371_712 + 2 * 80 * (2 * 8192 + 2 * 1024 + 2 * 28672 + 8192)),
     ("gpt-neox-20b-4bit.json", 11_528_621_760 + 44 * (153 + 152 + 153 + 153 - 4 * 4)),
 ]
@@ -91,6 +91,7 @@ def test_compressed_tensors(form: str, weights: Any, activations: Any, expected:
     """Only the up projection of one layer is a target."""
     group = {"targets": ["re:.*layers.0.*up_proj"], "weights": weights, "input_activations": activations}
     given = {"quant_method": "compressed-tensors", "format": form, "config_groups": {"group_0": group}}
+    given["version"] = "0.20.0"
     found = archspec.load({**LLAMA, "quantization_config": given}).weights()
     assert found.table[0].elements == 384 * 256 and found.table[0].bytes == expected
 
@@ -113,7 +114,7 @@ def test_a_quantization_of_a_config_is_never_ignored() -> None:
     assert archspec.load(both).params_bytes() == total("dense", mlx, NORMS) + 2 * mlx(512, 256)
     refused: list[dict[str, Any]] = [
         {**LLAMA, "quantization": affine, "quantization_config": {"group_size": 64, "bits": 8}},
-        {**LLAMA, "quantization": {"bits": 4, "mode": "mxfp4"}},
+        {**LLAMA, "quantization": {"bits": 4, "mode": "nf4"}},
         {**LLAMA, "quantization": {"bits": 4, "other": 3}},
         {**LLAMA, "quantization_config": "fp8"},
         {**LLAMA, "compression_config": {"config_groups": {}}},
