@@ -125,6 +125,11 @@ class Weights:
                 )
         return found
 
+    @property
+    def quantized_names(self) -> set[str]:
+        """The names of the parameters that are stored in the quantized format."""
+        return {*self._packed_bytes}
+
     @cached_property
     def _packed_bytes(self) -> dict[str, int]:
         if self.scheme is None:
