@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "archspec.authoring.derive": ("Derived", "derive"),
     "archspec.authoring.verify": ("Verification", "verify"),
+    "archspec.checking.check": ("Check", "check"),
     "archspec.compare.diff": ("Diff", "diff"),
     "archspec.compare.table": ("ModelTable", "table"),
     "archspec.costs.forward": ("CacheTensor", "Forward"),

@@ -4,6 +4,8 @@ from archspec.authoring.derive import Derived as Derived
 from archspec.authoring.derive import derive as derive
 from archspec.authoring.verify import Verification as Verification
 from archspec.authoring.verify import verify as verify
+from archspec.checking.check import Check as Check
+from archspec.checking.check import check as check
 from archspec.compare.diff import Diff as Diff
 from archspec.compare.diff import diff as diff
 from archspec.compare.table import ModelTable as ModelTable

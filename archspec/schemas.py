@@ -25,6 +25,7 @@ _RECORDS = {  # verb -> module and records; several for documents of several kin
     "diff": "archspec.compare.diff:Diff",
     "table": "archspec.compare.table:ModelTable",
     "solve": "archspec.solving.solutions:Solutions",
+    "check": "archspec.checking.check:Check",
     "list": "archspec.models.catalog:Catalog",
     "verify": "archspec.authoring.verify:Verification",
     "derive": "archspec.authoring.derive:Derived",

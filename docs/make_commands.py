@@ -21,7 +21,7 @@ from archspec.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "docs" / "examples"
-WORKED = ("sweep.md", "find-a-config.md", "your-own-model.md")
+WORKED = ("sweep.md", "find-a-config.md", "your-own-model.md", "check-a-checkpoint.md")
 PAGES = [
     path
     for path in [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]

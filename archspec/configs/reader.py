@@ -17,7 +17,7 @@ from archspec.errors import ConfigError, FormulaError, Source, list_names, neare
 from archspec.typing_light import Any
 
 MAX_BYTES = 10_000_000
-_HUB_ID = r"(?![./~])[\w.\-]+/[\w.\-]+(?<!\.json)$"
+HUB_ID = r"(?![./~])[\w.\-]+/[\w.\-]+(?<!\.json)$"
 QUANTIZATION_FILES = {  # next to config.json, by older tools: the quantization method of each
     "hf_quant_config.json": "modelopt",
     "quantize_config.json": "gptq",
@@ -79,7 +79,7 @@ def _read_path(path: str) -> RawConfig:
     if os.path.lexists(path):  # also a broken link: opening it gives the reason
         found, (folder, name) = _read_file(path), os.path.split(path)
         return _with_quantization(found, folder) if name == "config.json" else found
-    if not re.match(_HUB_ID, path):
+    if not re.match(HUB_ID, path):
         raise _missing_file(path)
     file = _fetch(path)
     raw, origin = _read_file(file)
@@ -115,7 +115,7 @@ def _fetch(name: str) -> str:
     except ImportError:
         message = f"{name}: there is no such file, and huggingface-hub is not installed"
         raise ConfigError(message, help="run pip install huggingface-hub, or pass a path") from None
-    offline = _is_offline()
+    offline = is_offline()
     try:
         path = str(hf_hub_download(name, "config.json", etag_timeout=10, local_files_only=offline))
     except Exception as error:  # the hub's errors have no common base, and all mean that there is no config
@@ -138,16 +138,16 @@ def find_file(config: str, names: Sequence[str]) -> str | None:
     folder = os.path.dirname(config)
     paths = (os.path.join(folder, name) for name in names)
     found = next((path for path in paths if os.path.isfile(path)), None)
-    if found is None and re.match(_HUB_ID, folder) and not os.path.isdir(folder):
+    if found is None and re.match(HUB_ID, folder) and not os.path.isdir(folder):
         for name in names:
             with suppress(Exception):  # most repositories have one of them
                 from huggingface_hub import hf_hub_download
 
-                return str(hf_hub_download(folder, name, etag_timeout=10, local_files_only=_is_offline()))
+                return str(hf_hub_download(folder, name, etag_timeout=10, local_files_only=is_offline()))
     return found
 
 
-def _is_offline() -> bool:
+def is_offline() -> bool:
     """Return True if the hub's host has no address: a download would wait for half a minute."""
     import socket
     import urllib.request

@@ -136,6 +136,11 @@ class Weights:
                 )
         return found
 
+    @property
+    def quantized_names(self) -> set[str]:
+        """The names of the parameters that are stored in the quantized format."""
+        return {*self._packed_bytes}
+
     @cached_property
     def _packed(self) -> dict[str, Sizes]:
         if self.scheme is None:

@@ -7,12 +7,13 @@ forward pass are options, too; they come from :data:`archspec.tables.axes.AXES`.
 from __future__ import annotations
 
 from archspec.tables.axes import Axis, axes_of
+from archspec.tables.checking import CHECK_FORMAT, CHECKED
 from archspec.tables.items import ITEM_OPTIONS, LENGTHS
 from archspec.tables.option import COMMAND, PYTHON, Option
 from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 
 LOADED = ("count", "tree", "tensors", "formula", "flops", "cache", "memory", "sensitivity")  # by `load`
-EVERY = (*LOADED, "diff", "table", "sweep", "solve", "list", "verify", "derive", "lint")
+EVERY = (*LOADED, "diff", "table", "sweep", "solve", "check", "list", "verify", "derive", "lint")
 _MODEL = (
     "a config.json, a directory with one, a Hub id, - for a config on stdin, "
     "or the name of an architecture or model type (its default config)"
@@ -27,6 +28,7 @@ _QUANTITIES, _COSTS = ", ".join(QUANTITIES), ", ".join(COSTS)
 
 # fmt: off
 MODELS = (
+    *CHECKED,
     Option("model", "Source", _MODEL, LOADED, metavar="CONFIG|ARCH", positional="1"),
     Option("model", "Source", _MODEL, ("sweep", "solve"), metavar="ARCH|CONFIG", positional="1"),
     Option("models", "Sequence[Source]", f"{_MODEL}; one or more", ("table",), default=(),
@@ -65,7 +67,7 @@ MODELS = (
     Option("set_b", _FIELDS, "override fields of B only", ("diff",), metavar="FIELD=VALUE,..."),
     Option("specs", "Specs",
            "a directory with your own specs, searched before ARCHSPEC_PATH and the shipped specs",
-           (*LOADED, "diff", "table", "sweep", "solve", "list"), default=(),
+           (*LOADED, "diff", "table", "sweep", "solve", "check", "list"), default=(),
            metavar="DIR"),
     Option("specs", "Folder | Sequence[Folder]",
            "a directory with your own specs, searched before ARCHSPEC_PATH and the shipped specs",
@@ -73,7 +75,7 @@ MODELS = (
 )
 OPTIONS = (
     *MODELS,
-    *ITEM_OPTIONS,
+    *ITEM_OPTIONS, CHECK_FORMAT,
     Option("dtype", "str | None", "dtype for byte counts",
            ("count", "cache", "memory", "table", "sweep", "solve"), metavar="DTYPE", choices="dtypes",
            default_help="the config's dtype, else float32"),
@@ -211,8 +213,7 @@ OPTIONS = (
            default_help="chinchilla"),
     Option("sequence", "int | None", "sequence length for --flops or --memory", ("solve",), metavar="N",
            default_help="2048, or the model's maximum if smaller"),
-    Option("batch", "int", "batch size for --memory", ("solve",), default=1,
-           metavar="B", needs=("memory",)),
+    Option("batch", "int", "batch size for --memory", ("solve",), default=1, metavar="B", needs=("memory",)),
     Option("free", "str | Sequence[str]", "fields to vary", ("solve",), default=(), metavar="FIELD,...",
            default_help="width, depth and feed-forward width; the number of heads is derived from the width"),
     Option("multiple", "Mapping[str, int] | None", "restrict a free field to multiples of N", ("solve",),
@@ -266,7 +267,6 @@ OPTIONS = (
     Option("json", "bool", "print JSON", EVERY, default=False, where=COMMAND),
     Option("json_schema", "bool", "print the JSON Schema of the --json output", EVERY, default=False,
            where=COMMAND),
-
 )
 # fmt: on
 

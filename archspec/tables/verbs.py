@@ -123,6 +123,11 @@ VERBS: dict[str, Verb] = {
         ),
         function="solve",
     ),
+    "check": Verb(
+        "compare the tensors of checkpoint files with their config, from headers only",
+        ("check checkpoint", "check model.safetensors --config config.json", "check checkpoint --json"),
+        function="check",
+    ),
     "list": Verb("the supported model types and architectures", ("list", "list llama"), function="catalog"),
     "verify": Verb(
         "validate specs against transformers, tensor by tensor, for random configs",

@@ -13,6 +13,7 @@ import pytest
 from conftest import Command, Done
 from hypothesis import given
 from hypothesis import strategies as st
+from written import write_checkpoint
 
 from archspec.cli import command_line
 from archspec.cli.command_line import Values, command_options
@@ -76,6 +77,8 @@ def test_every_example_works(line: str, folder: Path, cli: Command) -> None:
     (folder / "config.json").write_text(json.dumps({"model_type": "bert", "architectures": ["BertModel"]}))
     (folder / "specs").mkdir()
     shutil.copy(ROOT / "formulas" / "bert.yaml", folder / "specs")
+    write_checkpoint(folder / "checkpoint", {"model_type": "bert", "architectures": ["BertModel"]})
+    shutil.copy(folder / "checkpoint" / "model.safetensors", folder)
     done = cli(shlex.split(line), code=None)
     assert done.code in (0, 1) and done.out
 
@@ -106,8 +109,9 @@ TRIED = """
     --architecture LlamaModel BertForMaskedLM ViTForImageClassification
     --set tie_word_embeddings=true hidden_size=128 num_hidden_layers=0 num_hidden_layers=1,2
     --dtype float32 bf16 --depth 1 2 0 4 --quantity flops embedding_params
-    --assume intermediate_size=4*hidden_size --format latex markdown --by module layer --collect hidden_size
-    --leading vocab_size num_hidden_layers --env equation --width 16 --symbol hidden_size=q
+    --assume intermediate_size=4*hidden_size --format latex markdown github --by module layer
+    --collect hidden_size --leading vocab_size num_hidden_layers
+    --env equation --width 16 --symbol hidden_size=q
     --batch 3 --past 5 --tokens 7 1e6 --encoder-tokens 9 11 --new-encoder-tokens 9
     --memory 9 1MB --weights int8 gptq bf16 --group-size 32 --budget 80GiB --optimizer sgd_momentum --attention eager --zero 1
     --data-parallel 2 --tensor-parallel 2 --pipeline-parallel 2 --expert-parallel 2
@@ -153,6 +157,7 @@ LINES: dict[str, list[str]] = {
     "memory": ["llama.json", "bert.json --tokens 20", *(f"{one}.json --train" for one in CONFIGS)],
     "sensitivity": ["llama.json"],
     "diff": ["llama.json bert.json", "llama.json bert.json --tokens 20"],
+    "check": ["checkpoint"],
     "list": ["bert"],
     "lint": ["llama.yaml"],
 }  # verify and derive are in the last test: what they do takes transformers
@@ -167,6 +172,7 @@ def configs(folder: Path) -> Path:
     for name, own in CONFIGS.items():
         (folder / f"{name}.json").write_text(json.dumps({"model_type": name, **SIZES, **own}))
     shutil.copy(ROOT / "formulas" / "llama.yaml", folder)
+    write_checkpoint(folder / "checkpoint", {"model_type": "llama", **SIZES, "vocab_size": 200})
     return folder
 
 
@@ -244,6 +250,7 @@ REFUSED = {  # line -> the option that is named
     "solve llama.json --params 100k --dtype bf16": "--dtype",
     "diff llama.json bert.json --batch 2": "batch",
     "diff llama.json bert.json --json --format markdown": "--format",
+    "check checkpoint --json --format github": "--format",
     "lint llama.yaml --schema": "--schema",
     "derive GPT2Model --no-verify --seed 1": "--seed",
     "verify GPT2Model --formulas": "--formulas",

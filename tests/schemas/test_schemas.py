@@ -51,6 +51,7 @@ LINES = {  # verb -> command lines
         "GPT2LMHeadModel --memory 1GiB --free n_layer --top 1 --dtype bf16",
         "GPT2LMHeadModel --compute 1e19 --free n_layer --top 1",
     ],
+    "check": ["docs/examples/checkpoint", "docs/examples/checkpoint --config docs/examples/other.json"],
     "list": ["kosmos", "bert"],
     "lint": [BROKEN, "formulas/gpt2.yaml"],
 }

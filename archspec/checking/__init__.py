@@ -1,0 +1,1 @@
+"""Compare the tensors of a checkpoint with the model of its config."""

@@ -1,0 +1,221 @@
+"""`archspec.check`: the tensors of a checkpoint, compared with the model of its config."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from archspec.arguments import check_arguments_of
+from archspec.checking.adapters import compare_adapter
+from archspec.checking.comparison import Comparison, compare, expected_bytes
+from archspec.checking.likely import Likely, likely_classes
+from archspec.checking.suggestions import suggest
+from archspec.checkpoints.files import Checkpoint, read_checkpoint
+from archspec.checkpoints.records import ERROR, NOTE, WARNING, Finding
+from archspec.configs.reader import read_json_file
+from archspec.errors import ArchspecError, option
+from archspec.formats.dtypes import dtype_bytes
+from archspec.models.model import Model, Source, load
+from archspec.models.report import Record, Report, bytes_text, fact, facts_table
+from archspec.reports import Block, Table
+from archspec.specs.search_path import Specs, library_of
+from archspec.terminal import number
+
+KINDS = {  # of findings
+    "missing": "a tensor of the model is not stored",
+    "unexpected": "a stored tensor is not a part of the model",
+    "shape": "a tensor has another shape than the config gives",
+    "bytes": "the bytes do not fit shapes or config",
+    "dtype": "a tensor has another dtype than in other layers; a note if dtypes are mixed",
+    "tied": "tied tensors are stored twice",
+    "quantization": "other weights are quantized than the config states, or scales are missing",
+    "adapter": "an adapter's tensor does not fit its base",
+    "duplicate": "a name is listed twice",
+    "overlap": "tensors share bytes",
+    "gap": "bytes belong to no tensor",
+    "truncated": "a file is shorter than its header says",
+    "shards": "the files do not have the tensors that the index lists",
+    "total_size": "the index states another size than the files have",
+    "pointer": "a git LFS pointer stands for the file",
+    "unused": "stored tensors that transformers ignores",
+    "conversion": "shapes are not compared",
+    "config": "the config cannot be compared",
+}
+_COMMANDS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}  # of GitHub Actions
+_ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+
+
+class FileFacts(Record):
+    """a file"""
+
+    file: str = fact("the path")
+    format: str = fact("safetensors, pytorch, gguf or git LFS pointer")
+    size: int = fact("bytes of the file; 0 if unknown")
+    tensors: int = fact("number of tensors", json=lambda one: len(one.tensors))
+
+
+class FindingFacts(Record):
+    """a finding"""
+
+    kind: str = fact("its kind", choices=tuple(KINDS))
+    severity: str = fact("error for a difference", choices=(ERROR, WARNING, NOTE))
+    message: str = fact("the finding as a sentence")
+    file: str = fact("the file; may be empty")
+    tensors: list[str] = fact("the names of the tensors")
+    help: str = fact("an instruction; may be empty")
+
+
+class LikelyFacts(Record):
+    """a class whose tensors have similar names"""
+
+    architecture: str = fact("the class")
+    model_type: str = fact("its model type")
+    common: int = fact("names in common, layer numbers aside")
+    names: int = fact("names in both together")
+    same_shapes: int = fact("tensors in common with the shapes of the default config")
+
+
+class Check(Report):
+    """The headers of a checkpoint, compared with a config; made by :func:`archspec.check`.
+
+    ``findings`` are records with ``kind``, ``severity`` (error, warning or note), ``message``, ``file`` and
+    ``tensors``. The exit code of the command is 1 if one is an error, 2 if the config cannot be compared.
+    """
+
+    architecture: str | None = fact("the class of the config, or null", title="architecture")
+    format: str = fact("the formats of the files", title="format")
+    tensors: int = fact("number of stored tensors", title="tensors")
+    params: int = fact("elements of all tensors with a known shape", title="elements")
+    bytes: int = fact("bytes of all tensors", title="bytes", text=lambda value, _: bytes_text(value))
+    dtypes: dict[str, int] = fact("elements by dtype")
+    files: list[Any] = fact("the files", kind="list[FileFacts]")
+    findings: list[Finding] = fact("differences and notes", kind="list[FindingFacts]")
+    suggestions: list[str] = fact("changes of one config field, each of which makes the checkpoint fit")
+    likely: list[Likely] = fact(
+        "without a config, the classes with the most names in common", kind="list[LikelyFacts]"
+    )
+
+    def __init__(self, checkpoint: Checkpoint, model: Model | None, findings: Sequence[Finding]) -> None:
+        self.files, self.findings = checkpoint.headers, [*findings]
+        self.architecture = model.architecture if model else None
+        self.format = ", ".join(dict.fromkeys(one.format for one in self.files))
+        stored = checkpoint.tensors
+        self.tensors, self.params = len(stored), sum(one.numel for one in stored)
+        self.bytes = sum(one.bytes for one in stored)
+        counts: Counter[str] = Counter()
+        for one in stored:
+            counts[one.dtype] += one.numel
+        self.dtypes = {dtype: count for dtype, count in counts.most_common() if dtype}
+        self.suggestions: list[str] = []
+        self.likely: list[Likely] = []
+
+    @property
+    def exit_code(self) -> int:
+        """2 if the config cannot be compared, 1 if there is a difference, else 0."""
+        errors = [one.kind for one in self.findings if one.severity == ERROR]
+        return 2 if "config" in errors else int(bool(errors))
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the facts, the dtypes, the findings, and what may be meant."""
+        yield facts_table(self, "checkpoint")
+        if len(self.dtypes) > 1:
+            yield Table("dtype|>elements", [(name, number(count)) for name, count in self.dtypes.items()])
+        for one in self.findings:
+            yield one.line
+            yield from [f"help: {one.help}"] if one.help else []
+        for text in self.suggestions:
+            yield f"the checkpoint fits with {text}"
+        if self.likely:
+            rows = [
+                (one.architecture, one.model_type, f"{one.common} of {one.names}", number(one.same_shapes))
+                for one in self.likely
+            ]
+            yield Table("likely architecture|model type|>names in common|>default shapes", rows)
+        if not self.exit_code and self.architecture:
+            yield "no differences"
+
+    def github(self) -> str:
+        """Return the findings as annotations of GitHub Actions."""
+        lines = []
+        for one in self.findings:
+            text = "".join(_ESCAPES.get(sign, sign) for sign in f"[{one.kind}] {one.message}")
+            where = f" file={one.file}" if one.file and not {*one.file} & {*":,%\r\n"} else ""
+            lines.append(f"::{_COMMANDS[one.severity]}{where}::{text}")
+        return "\n".join(lines)
+
+
+@check_arguments_of("check")
+def check(
+    paths: str | Sequence[str],
+    config: Source | None = None,
+    *,
+    architecture: str | None = None,
+    specs: Specs = (),
+) -> Check:
+    """Compare the tensors of checkpoint files with their config, from headers only.
+
+    ``paths`` are a folder, a Hub id or files: safetensors, an index, PyTorch zip files, GGUF. ``config`` is
+    given as for :func:`load`; by default it is the config.json in the folder. Names are compared as
+    transformers loads them. Nothing in a file is executed.
+
+    Errors: :class:`ArchspecError` for a file whose header cannot be read.
+    """
+    checkpoint = read_checkpoint([paths] if isinstance(paths, str) else [*paths])
+    findings, model = [*checkpoint.findings], None
+    options = _adapter_options(checkpoint)
+    stated = os.path.join(checkpoint.folder, "config.json")
+    source = options.get("base_model_name_or_path") or (stated if os.path.lexists(stated) else None)
+    source = source if config is None else config
+    try:
+        if source is not None:
+            model = load(source, architecture, specs=specs)
+            model.tensors()  # the first use of the values
+    except ArchspecError as error:
+        if config is not None:
+            raise
+        findings.append(
+            Finding(
+                "config", error.problems[0].message, help=f"pass another with {option('config', 'CONFIG')}"
+            )
+        )
+        model = None
+    found = Check(checkpoint, model, findings)
+    if model is None:
+        found.likely = likely_classes(checkpoint.tensors, library_of(specs)) if not options else []
+    elif options:
+        found.findings += compare_adapter(model, options, checkpoint.tensors)
+    else:
+        _compare(found, model, checkpoint)
+    return found
+
+
+def _adapter_options(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    """Return the adapter_config.json next to an adapter's tensors; empty for any other checkpoint."""
+    file = os.path.join(checkpoint.folder, "adapter_config.json")
+    is_adapter = any(os.path.basename(one.file).startswith("adapter_model.") for one in checkpoint.headers)
+    return read_json_file(file) if is_adapter and os.path.lexists(file) else {}
+
+
+def _compare(found: Check, model: Model, checkpoint: Checkpoint) -> None:
+    """Add the differences to a report, and the changes of a field that explain them."""
+    if any(one.format == "gguf" for one in checkpoint.headers):
+        found.findings.append(
+            Finding("conversion", "GGUF files are not compared with the config", severity=NOTE)
+        )
+        return
+    tensors = checkpoint.tensors
+    compared = compare(model, tensors) if tensors else Comparison([], 0)
+    found.findings += compared.findings
+    if tensors and all(one.shape is not None for one in tensors):
+        if not compared.fits:
+            found.suggestions = [*suggest(model, compared.elements, lambda one: compare(one, tensors).fits)]
+        return
+    total = checkpoint.total_bytes or sum(one.size for one in checkpoint.headers)
+    size, is_close = expected_bytes(model, total)
+    if total and not is_close:
+        message = f"the files have {total:,} bytes of tensors, but the config gives {size:,}"
+        found.findings.append(Finding("bytes", message))
+        elements = total // dtype_bytes(model.dtype)
+        found.suggestions = [] if model.is_quantized else [*suggest(model, elements, lambda _: True)]

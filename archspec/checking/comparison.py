@@ -1,0 +1,168 @@
+"""The differences between stored tensors and the tensors of a model, as transformers would load them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import prod
+from typing import Any, NamedTuple
+
+from archspec.checking.conversions import Loaded, ignored_patterns, load
+from archspec.checking.packing import Packed, unpack
+from archspec.checkpoints.records import ERROR, NOTE, WARNING, Finding, StoredTensor, about
+from archspec.errors import ArchspecError
+from archspec.formats.stated import quantization_of
+from archspec.models.model import Model
+from archspec.tree.tensors import fold_layers
+
+_OBSOLETE = re.compile(r"(inv_freq|position_ids|masked_bias|causal_mask|num_batches_tracked)$")  # buffers
+_PREDICTED = re.compile(r"(^|\.)mtp([._\d]|$)|nextn|layers\.(\d+)\.")  # multi-token prediction
+_PREDICTED_LAYERS = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "num_mtp_layers")
+_SLACK, _ENTRY_BYTES = 1000, 200  # one byte of a thousand may differ; bytes of a tensor in a header
+
+
+class Comparison(NamedTuple):
+    """The differences, and the number of stored elements without copies and tensors that are ignored."""
+
+    findings: list[Finding]
+    elements: int
+
+    @property
+    def fits(self) -> bool:
+        """True if the model has the stored tensors, whatever their dtype and format are."""
+        return not any(one.kind in ("missing", "unexpected", "shape") for one in self.findings)
+
+
+def compare(model: Model, tensors: list[StoredTensor]) -> Comparison:
+    """Return the differences between a model and the stored tensors."""
+    expected = {one.name: one.shape for one in model.tensors()}
+    ties = {one.name: one.tied_to or one.name for one in model.tensors()}
+    stored, incomplete = unpack(tensors, *_packed_sizes(model))
+    loaded = load(stored, expected, model.root)
+    ignored, unused = ignored_patterns(model.root)
+    there = {ties[name] for name in loaded.shapes}  # one of several tied tensors is enough
+    missing = [name for name in expected if ties[name] not in there and not _matches(name, ignored)]
+    reasons = {
+        name: "ignored on load" if _matches(target, unused) else _unused_reason(model, name, stored[name])
+        for name, target in loaded.unexpected.items()
+    }
+    extra = [name for name, reason in reasons.items() if not reason]
+    shapes = {name: shape for name, shape in loaded.shapes.items() if shape is not None}
+    own = {ties[name]: prod(shape) for name, shape in shapes.items()}
+    flat = {name for name, of in loaded.sources.items() if stored[of[0]].flat}  # only the size is known
+    wrong = [
+        name
+        for name, shape in shapes.items()
+        if shape != expected[name] and (name not in flat or prod(shape) != prod(expected[name]))
+    ]
+    elements = sum(own.values()) + sum(prod(stored[name].shape or ()) for name in extra)
+    findings = [
+        *_by_layer("missing", missing, lambda name: f"{expected[name]} is missing"),
+        *_by_layer("unexpected", extra, lambda _: f"not a part of {model.architecture}"),
+        *_by_layer("shape", wrong, lambda name: f"stored as {shapes[name]}, not {expected[name]}"),
+        *_by_layer("unused", filter(reasons.get, reasons), lambda name: reasons[name], NOTE),
+        *about("quantization", incomplete, "missing next to the quantized weight"),
+        *about("conversion", sorted(loaded.unknown), "shapes are not compared", "", NOTE),
+        *_quantization(model, loaded, stored),
+        *_dtypes(loaded, stored),
+        *_twice(loaded, ties),
+    ]
+    return Comparison(findings, elements)
+
+
+def expected_bytes(model: Model, total: int) -> tuple[int, bool]:
+    """Return the bytes of a model's weights, and whether ``total`` bytes are close enough to them.
+
+    Files may have another dtype than the config, tied weights twice, buffers, and headers.
+    """
+    try:
+        stored = model.weights().bytes
+    except ArchspecError:
+        return 0, True
+    twice = sum(one.numel for one in model.tensors() if one.tied_to)
+    widths = () if model.is_quantized else (1, 2, 4)
+    sizes = [stored, *(width * (model.params + more) for width in widths for more in (0, twice))]
+    slack = 8 * model.buffers + _ENTRY_BYTES * len(model.tensors())
+    return stored, any(-size // _SLACK <= total - size <= size // _SLACK + slack for size in sizes)
+
+
+def _packed_sizes(model: Model) -> tuple[int, int]:
+    """Return the bits and the group size of a config's quantization, else those of most files."""
+    found = quantization_of(model.quantized_config)
+    given: dict[str, Any] = dict(found.given) if found else {}
+    for group in (given.get("config_groups") or {}).values():
+        given |= group.get("weights") or {}
+    bits = next((given[key] for key in ("bits", "w_bit", "num_bits") if given.get(key)), 4)
+    return int(bits), max(0, int(given.get("group_size") or 0)) or 64
+
+
+def _unused_reason(model: Model, name: str, one: Packed) -> str:
+    """Return why transformers does not miss a stored tensor; empty for one that is unexpected."""
+    fields = {**model.whole.raw, **model.config.raw}
+    layers = fields.get("num_hidden_layers")
+    predicted = sum(fields[one] for one in _PREDICTED_LAYERS if type(fields.get(one)) is int)
+    if found := _PREDICTED.search(name):
+        is_layer = type(layers) is int and found[3] and layers <= int(found[3]) < layers + predicted
+        if not found[3] or is_layer:
+            return "multi-token prediction, which transformers does not build"
+    shape = one.shape or ()
+    is_mask = len(shape) == 4 and shape[:2] == (1, 1) and shape[2] == shape[3]
+    return "a buffer that transformers computes" if is_mask or _OBSOLETE.search(name) else ""
+
+
+def _twice(loaded: Loaded, ties: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield tied tensors that are stored under both names, which transformers accepts."""
+    first: dict[str, str] = {}
+    pairs = ((first.setdefault(ties[name], name), name) for name in loaded.shapes)
+    twice = [name for one, name in pairs if one != name and loaded.sources[one] != loaded.sources[name]]
+    yield from about("tied", twice, "tied by the config, but stored separately", "", WARNING)
+
+
+def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
+    """Yield the weights that are quantized in the file only, or by the config only."""
+    packed = {name for name, of in loaded.sources.items() if any(stored[one].packed for one in of)}
+    wanted = set[str]()
+    if model.is_quantized:
+        try:
+            wanted = model.weights().quantized_names & loaded.shapes.keys()
+        except ArchspecError as error:
+            message = f"the config's quantization is not compared: {error.problems[0].message}"
+            yield Finding("quantization", message, severity=NOTE)
+            return
+    if not any(one.dtype for one in stored.values()):
+        return  # an index alone does not say
+    yield from _by_layer("quantization", sorted(wanted - packed), lambda _: "quantized in the config only")
+    yield from _by_layer("quantization", sorted(packed - wanted), lambda _: "quantized in the file only")
+
+
+def _dtypes(loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
+    """Yield weights whose dtype differs from that of the same weight in most layers, and mixed dtypes."""
+    used = sorted({source for of in loaded.sources.values() for source in of})
+    plain = {name: stored[name].dtype for name in used if stored[name].dtype and not stored[name].packed}
+    counts: dict[str, Counter[str]] = {}
+    for name, dtype in plain.items():
+        counts.setdefault(fold_layers(name), Counter())[dtype] += 1
+    usual = {fold: found.most_common(1)[0][0] for fold, found in counts.items()}
+    odd = [name for name, dtype in plain.items() if dtype != usual[fold_layers(name)]]
+    yield from _by_layer("dtype", odd, lambda name: f"{plain[name]}, unlike other layers")
+    floats = Counter(dtype for dtype in plain.values() if "float" in dtype)
+    most = floats.most_common(1)[0][0] if floats else ""
+    rare = [name for name, dtype in plain.items() if dtype in floats and dtype != most and name not in odd]
+    yield from _by_layer("dtype", rare, lambda name: f"{plain[name]}, but most weights are {most}", NOTE)
+
+
+def _by_layer(
+    kind: str, names: Iterable[str], message: Callable[[str], str], severity: str = ERROR
+) -> Iterator[Finding]:
+    """Yield one finding for all names that differ in layer numbers only and have the same message."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        groups.setdefault((fold_layers(name), message(name)), []).append(name)
+    for (fold, text), some in groups.items():
+        label = some[0] if len(some) == 1 else f"{len(some):,} tensors {fold}"
+        yield Finding(kind, f"{label}: {text}", "", tuple(some), severity)
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(re.search(pattern, name) for pattern in patterns)

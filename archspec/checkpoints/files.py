@@ -1,0 +1,169 @@
+"""The files of a checkpoint: those of a folder or a Hub id, and what its index says about them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from archspec.checkpoints.gguf import read_gguf
+from archspec.checkpoints.pickles import read_pickle
+from archspec.checkpoints.records import ERROR, NOTE, Finding, Header, StoredTensor, about, refuse
+from archspec.checkpoints.safetensors import DTYPES, read_safetensors
+from archspec.configs.reader import HUB_ID, is_offline
+from archspec.errors import ArchspecError
+
+INDEX, POINTER = ".index.json", "git LFS pointer"
+_READERS: dict[str, Callable[[str], Header]] = {
+    ".safetensors": read_safetensors,
+    **dict.fromkeys((".bin", ".pt", ".pth"), read_pickle),
+    ".gguf": read_gguf,
+}
+_FIRST = (  # of a folder with files of several kinds, as transformers and peft choose
+    *("model.safetensors.index.json", "model.safetensors", "adapter_model.safetensors", "adapter_model.bin"),
+    *("pytorch_model.bin.index.json", "pytorch_model.bin"),
+)
+_MAX_INDEX_BYTES, _MAX_BRACKETS = 64_000_000, 100_000
+_IS_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?size (\d{1,18})\n?$")
+_MAX_POINTER_BYTES = 1024
+_HELP = f"pass a folder, a Hub id, or files that end in {', '.join((*_READERS, INDEX))}"
+
+
+class Checkpoint(NamedTuple):
+    """The headers of a checkpoint's files; ``tensors`` without a shape are known from the index only."""
+
+    folder: str
+    headers: list[Header]
+    tensors: list[StoredTensor]
+    total_bytes: int | None  # as the index states
+    findings: list[Finding]
+
+
+def read_checkpoint(paths: Sequence[str]) -> Checkpoint:
+    """Return the headers of files, of a folder's files or of a Hub id. Errors: :class:`ArchspecError`."""
+    if len(paths) == 1 and not os.path.lexists(paths[0]) and re.match(HUB_ID, paths[0]):
+        return _read_hub(paths[0])
+    folder = paths[0] if os.path.isdir(paths[0]) else os.path.dirname(paths[0])
+    try:
+        files = [file for path in paths for file in (_files(path) if os.path.isdir(path) else [path])]
+        headers = [_read(file) for file in files if not file.endswith(INDEX)]
+        listed, total, findings = dict[str, str](), None, list[Finding]()
+        for file in (one for one in files if one.endswith(INDEX)):
+            listed, total, problems = _read_index(file)
+            given = {os.path.basename(one.file) for one in headers}
+            shards = (
+                os.path.join(os.path.dirname(file), name) for name in sorted({*listed.values()} - given)
+            )
+            headers += [_read(path) for path in shards if os.path.lexists(path)]
+            findings += [*problems, *_compare_index(file, headers, listed, total)]
+    except OSError as error:
+        raise ArchspecError(f"{error.filename}: {error.strerror}", help=_HELP) from None
+    tensors = [one for header in headers for one in header.tensors]
+    findings += [one for header in headers for one in header.findings]
+    counts = Counter(name for header in headers for name in {one.name for one in header.tensors})
+    twice = (name for name, count in counts.items() if count > 1)
+    findings += about("duplicate", twice, "stored in several files")
+    tensors += [StoredTensor(name, "", None, 0, at) for name, at in listed.items() if name not in counts]
+    return Checkpoint(folder, headers, tensors, total, findings)
+
+
+def _files(folder: str) -> list[str]:
+    """Return the files of a folder that transformers would load. Errors: :class:`ArchspecError`."""
+    names = sorted(os.listdir(folder))
+    by_end = ([name for name in names if name.endswith(end)] for end in _READERS)
+    found = next(([name] for name in _FIRST if name in names), None) or next(filter(None, by_end), [])
+    if not found:
+        raise ArchspecError(f"{folder}: the folder has no checkpoint", help=_HELP)
+    return [os.path.join(folder, name) for name in found]
+
+
+def _read(path: str) -> Header:
+    """Return the header of one file, or that a git LFS pointer stands for it."""
+    with open(path, "rb") as file:
+        start = file.read(_MAX_POINTER_BYTES)
+    if pointer := _IS_POINTER.match(start):
+        note = Finding("pointer", "a git LFS pointer: only its size is known", path, (), NOTE)
+        return Header(path, POINTER, int(pointer[1]), [], {}, [note])
+    reader = _READERS.get(os.path.splitext(path)[1])
+    if reader is None:
+        raise ArchspecError(f"{path} is not a checkpoint", help=_HELP)
+    return reader(path)
+
+
+def _read_index(path: str) -> tuple[dict[str, str], int | None, list[Finding]]:
+    """Return the file of each tensor, the stated bytes, and problems. Errors: :class:`ArchspecError`."""
+    repeated: list[str] = []
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        counts = Counter(name for name, _ in pairs)
+        repeated.extend(name for name, count in counts.items() if count > 1)
+        return dict(pairs)
+
+    with open(path, "rb") as file:
+        content = file.read(_MAX_INDEX_BYTES + 1)
+    if len(content) > _MAX_INDEX_BYTES or content.count(b"[") + content.count(b"{") > _MAX_BRACKETS:
+        raise refuse(path, f"the index is larger than {_MAX_INDEX_BYTES:,} bytes, or nested")
+    try:
+        found = json.loads(content, object_pairs_hook=read_object)
+        listed, metadata = found["weight_map"], found.get("metadata")
+        if not all(os.path.basename(name) == name for name in {*listed.values()}):
+            raise ValueError("weight_map names a file in another folder")
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise refuse(path, f"invalid index: {type(error).__name__} {error}") from None
+    total = metadata.get("total_size") if isinstance(metadata, dict) else None
+    is_size = isinstance(total, int | float) and 0 < total < float("inf")
+    findings = [*about("duplicate", repeated, "listed twice", path)]
+    if type(total) is not int or not is_size:
+        message = f"total_size is {'missing' if total is None else repr(total)[:40]}"
+        findings.append(Finding("total_size", message, path, (), NOTE))
+    return listed, int(total) if is_size and total is not None else None, findings
+
+
+def _compare_index(
+    file: str, headers: list[Header], listed: dict[str, str], total: int | None
+) -> Iterator[Finding]:
+    """Yield the differences between an index and the headers of its files."""
+    files = {os.path.basename(one.file): one for one in headers}
+    stored = {one.name: name for name, header in files.items() for one in header.tensors}
+    missing = sorted({*listed.values()} - files.keys())
+    read = {name for name, one in files.items() if one.format != POINTER}
+    severity = ERROR if headers else NOTE  # an index alone is fine
+    for absent in missing:
+        names = (name for name, at in listed.items() if at == absent)
+        yield from about("shards", names, f"{absent} is not here", file, severity)
+    elsewhere = (name for name, at in listed.items() if at in read and stored.get(name) != at)
+    yield from about("shards", elsewhere, "not in the file that the index names", file)
+    yield from about("shards", sorted(stored.keys() - listed), "stored, but not in the index", file)
+    if total is None or missing or not headers:
+        return
+    data = sum(sum(t.bytes for t in one.tensors) or one.size for one in headers)
+    whole = sum(one.size for one in headers)
+    unique = sum({(t.file, t.offset): t.bytes for one in headers for t in one.tensors}.values())
+    pointers = sum(one.size for one in headers if one.format == POINTER)
+    slack = pointers // 100 + 10_000_000 if pointers else 0  # the size of a pointer includes its header
+    if total not in (whole, unique) and not 0 <= data - total <= slack:
+        yield Finding("total_size", f"total_size is {total:,} bytes, but the files have {data:,}", file)
+
+
+def _read_hub(name: str) -> Checkpoint:
+    """Return the headers of a Hub id's safetensors files, read through HTTP ranges."""
+    if is_offline():
+        message = f"there is no such folder, and {name} cannot be read: the hub cannot be reached"
+        raise ArchspecError(message, help=_HELP)
+    from huggingface_hub import get_safetensors_metadata
+
+    try:
+        found = get_safetensors_metadata(name).files_metadata
+    except Exception as error:  # the hub's errors have no common base
+        raise ArchspecError(f"{name}: {next(iter(str(error).splitlines()), '')}", help=_HELP) from None
+    headers = []
+    for file, one in found.items():
+        tensors = [
+            StoredTensor(key, DTYPES[t.dtype], tuple(t.shape), t.data_offsets[1] - t.data_offsets[0], file)
+            for key, t in one.tensors.items()
+        ]
+        headers.append(Header(file, "safetensors", 0, tensors, one.metadata, []))
+    return Checkpoint(name, headers, [t for one in headers for t in one.tensors], None, [])
