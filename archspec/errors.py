@@ -48,6 +48,12 @@ COMMAND_NAMES = {  # the names on the command line of options that have another 
     "videos": "video",
     "audios": "audio",
     "text_tokens": "text",
+    "r": "rank",
+    "target_modules": "target",
+    "exclude_modules": "exclude",
+    "modules_to_save": "save",
+    "layers_to_transform": "layers",
+    "use_dora": "dora",
 }
 
 

@@ -21,6 +21,7 @@ _RECORDS = {  # verb -> module and records; several for documents of several kin
     "flops": "archspec.models.calls:Flops",
     "cache": "archspec.models.calls:Cache",
     "memory": "archspec.models.memory:Memory,Training",
+    "lora": "archspec.models.adapters.lora:Adapter",
     "sensitivity": "archspec.models.fields:Sensitivities",
     "diff": "archspec.compare.diff:Diff",
     "table": "archspec.compare.table:ModelTable",

@@ -22,7 +22,7 @@ STDIN = "-"
 # what steers a terminal
 _INVISIBLE = r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 _OWN_MODULE = {  # verbs that print more than a report: the module of their function
-    **dict.fromkeys(("tree", "tensors", "sweep", "solve", "derive", "lint"), "verbs"),
+    **dict.fromkeys(("tree", "tensors", "lora", "sweep", "solve", "derive", "lint"), "verbs"),
     **{name: name for name in ("formula", "verify")},
 }
 _LOAD = ("model", "architecture", "set", "specs")

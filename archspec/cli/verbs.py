@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from archspec.sweeping.sweep import Sweep
     from archspec.tree.tensors import Tensor
 
+_NAMES = re.compile(r"[\w.,-]*")  # of modules, not a regular expression
 _MOST_ROWS = 100_000  # rows are in memory until the widths of the columns are known
 
 
@@ -46,6 +48,30 @@ def tensors(args: Values) -> int:
 def _marks(tensor: Tensor) -> str:
     kind = "buffer" if tensor.kind == "buffer" else "" if tensor.trainable else "frozen"
     return ", ".join(filter(None, [kind, tensor.tied_to and f"tied to {tensor.tied_to}"]))
+
+
+def lora(args: Values) -> int:
+    """Print the tensors of a LoRA adapter."""
+    options = arguments("lora", args, without=("model", "architecture", "set", "specs"))
+    for name in ("target_modules", "exclude_modules", "modules_to_save", "target_parameters"):
+        if name in options and (name == "modules_to_save" or _NAMES.fullmatch(options[name])):
+            options[name] = options[name].split(",")  # any other text is a regular expression
+    if options.get("target_modules") == ["all-linear"]:
+        options["target_modules"] = "all-linear"
+    for name, value in options.get("rank_pattern", {}).items():
+        options["rank_pattern"][name] = _as_int(value, "--rank-pattern")
+    if "layers_to_transform" in options:
+        layers = options["layers_to_transform"].split(",")
+        options["layers_to_transform"] = [_as_int(one, "--layers") for one in layers]
+    found = load_model(args).lora(**options)
+    print_json(found.as_json()) if args.json else print_report(found.blocks())
+    return 0
+
+
+def _as_int(text: str, flag: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise ArchspecError(f"{flag}: {text!r} is not an integer", help=f"write integers after {flag}")
+    return int(text)
 
 
 def sweep(args: Values) -> int:

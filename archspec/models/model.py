@@ -16,6 +16,7 @@ from archspec.errors import ArchspecError, to_printable
 from archspec.formats.dtypes import ASSUMED, stated_dtype
 from archspec.formats.stated import assumed_note, quantization_of
 from archspec.models import costs
+from archspec.models.adapters.lora import lora
 from archspec.models.counts import Counts
 from archspec.specs.library import Library
 from archspec.specs.records import Spec
@@ -217,6 +218,7 @@ class Model:
     cache = costs.cache
     memory = costs.memory
     training = costs.training
+    lora = lora
 
     def __repr__(self) -> str:
         return f"<{self.architecture} ({self.model_type}): {self.params:,} parameters>"

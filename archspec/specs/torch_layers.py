@@ -234,6 +234,12 @@ def deciding_arguments(name: str, arguments: list[Any], keywords: dict[str, Any]
     return [number for number in [*numbers, *map(given.get, _FLAGS)] if number is not None]
 
 
+def groups_of(name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    """Return the number of groups of a convolution, 1 for any other layer."""
+    given = dict(zip(LEAVES[name].__code__.co_varnames, arguments, strict=False)) | keywords
+    return given.get("groups", 1)
+
+
 def weight_norm(leaves: list[Leaf], name: str = "weight", dim: int | None = 0) -> list[Leaf]:
     """Replace a weight by a length g and a direction v, as torch.nn.utils.parametrizations.weight_norm.
 

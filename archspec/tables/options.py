@@ -6,13 +6,14 @@ forward pass are options, too; they come from :data:`archspec.tables.axes.AXES`.
 
 from __future__ import annotations
 
+from archspec.tables.adapters import ADAPTER_OPTIONS
 from archspec.tables.axes import Axis, axes_of
 from archspec.tables.checking import CHECK_FORMAT, CHECKED
 from archspec.tables.items import ITEM_OPTIONS, LENGTHS
 from archspec.tables.option import COMMAND, PYTHON, Option
 from archspec.tables.quantities import COST_COLUMNS, COSTS, QUANTITIES
 
-LOADED = ("count", "tree", "tensors", "formula", "flops", "cache", "memory", "sensitivity")  # by `load`
+LOADED = ("count", "tree", "tensors", "formula", "flops", "cache", "memory", "lora", "sensitivity")
 EVERY = (*LOADED, "diff", "table", "sweep", "solve", "check", "list", "verify", "derive", "lint")
 _MODEL = (
     "a config.json, a directory with one, a Hub id, - for a config on stdin, "
@@ -75,7 +76,7 @@ MODELS = (
 )
 OPTIONS = (
     *MODELS,
-    *ITEM_OPTIONS, CHECK_FORMAT,
+    *ITEM_OPTIONS, *ADAPTER_OPTIONS, CHECK_FORMAT,
     Option("dtype", "str | None", "dtype for byte counts",
            ("count", "cache", "memory", "table", "sweep", "solve"), metavar="DTYPE", choices="dtypes",
            default_help="the config's dtype, else float32"),

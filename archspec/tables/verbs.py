@@ -83,6 +83,15 @@ VERBS: dict[str, Verb] = {
         also="training",
         terms=_CACHES,
     ),
+    "lora": Verb(
+        "parameters and tensors of a LoRA adapter, as peft adds it to a model",
+        (
+            "lora LlamaForCausalLM --rank 16 --target q_proj,v_proj",
+            "lora GPT2LMHeadModel --target all-linear --dora --save wte --json",
+            "lora BertForSequenceClassification --task-type SEQ_CLS",
+        ),
+        method="lora",
+    ),
     "sensitivity": Verb(
         "how a count or a cost changes with each config field: derivatives and elasticities",
         ("sensitivity config.json", "sensitivity LlamaForCausalLM --quantity non_embedding_params"),

@@ -107,6 +107,7 @@ class Builder(Inside):
             parent = self.build_call(module.layer)
             assert parent is not None  # a call of a layer is a module
             built.layer, built.guards = parent.layer, built.guards | parent.guards
+            built.groups = parent.groups
             frozen = parent.frozen
             built.tensors = [one._replace(trainable=one.trainable and not frozen) for one in parent.tensors]
         built.ties = [*built.ties, *self.ties(module, frame.scope)]

@@ -12,7 +12,7 @@ from archspec.language.evaluator import Evaluator
 from archspec.language.expression import Expression, Locals, names
 from archspec.language.values import describe, value_of
 from archspec.specs.records import Module, Runs
-from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, decidable, weight_norm
+from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, decidable, groups_of, weight_norm
 from archspec.tree.node import Node, OutputEmbeddings, Routed
 from archspec.typing_light import Any
 
@@ -149,7 +149,10 @@ class Inside(Evaluator):
             self.fail(f"{name}: {detail}", node, help_)
         for tensor in tensors:
             self.check_shape(tensor, node)
-        return Node(name, tensors)
+        built = Node(name, tensors)
+        if name.startswith("Conv"):
+            built.groups = groups_of(name, arguments, named)
+        return built
 
     def check_shape(self, tensor: Leaf, node: ast.Call) -> None:
         numel = 1

@@ -32,6 +32,7 @@ class Node:
         self.cls = cls
         self.layer = cls if children is None else ""  # torch's name for it, which differs for a subclass
         self.tensors = tensors or []
+        self.groups: Any = 1  # of a convolution
         self.children = children if children is not None else {}
         self.leaf = children is None
         self.ties: list[tuple[str, str, Tie]] = []

@@ -1,0 +1,1 @@
+"""Reports on adapters of a model."""

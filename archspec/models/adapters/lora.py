@@ -1,0 +1,150 @@
+"""A LoRA adapter of a model: its tensors and parameters, FLOPs and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from math import prod
+
+from archspec.arguments import check_arguments, check_arguments_of
+from archspec.models.report import OfModel, Record, Report, fact, facts_table
+from archspec.reports import Block, Table
+from archspec.terminal import number, share
+from archspec.tree.tensors import fold_layers
+from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from archspec.adapters.modules import Module
+    from archspec.adapters.options import Options
+
+
+class AdapterTensor(NamedTuple):
+    """A parameter of a model with an adapter.
+
+    ``name`` is its name in `named_parameters()` of peft's model, ``saved_name`` that in the adapter's file.
+    """
+
+    name: str
+    saved_name: str
+    shape: tuple[int, ...]
+    trainable: bool
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+
+class Trained(Record):
+    """a tensor that is trained"""
+
+    name: str = fact("the name in named_parameters() of peft's model")
+    saved_name: str = fact("the name in the adapter's file")
+    shape: list[int] = fact("the shape")
+    numel: int = fact("elements")
+
+
+class Adapter(OfModel, Report):
+    """A model with a LoRA adapter; made by :meth:`archspec.Model.lora`.
+
+    Tensors, their names and which of them are trained are those of peft's `get_peft_model`.
+
+    >>> import archspec
+    >>> adapter = archspec.load("LlamaForCausalLM").lora(r=16, target_modules=["q_proj", "v_proj"])
+    >>> adapter.trainable_params, adapter.params
+    (8388608, 6746804224)
+    """
+
+    trainable_params: int = fact("parameters that are trained", title="trainable params")
+    params: int = fact("all parameters, with those of the adapter; tied ones count once", title="params")
+    share: float = fact(
+        "the share of trained parameters, from 0 to 1",
+        lambda self: self.trainable_params / self.params,
+        title="trainable share",
+        text=lambda _, self: share(self.trainable_params, self.params),
+    )
+    trained: list[AdapterTensor] = fact(
+        "the tensors that are trained", lambda self: self.tensors(), kind="list[Trained]"
+    )
+
+    def __init__(self, model: Any, options: Options, tree: Module) -> None:
+        self.model, self.options, self.tree = model, options, tree
+        self.architecture, self.model_type = model.architecture, model.model_type
+        self.trainable_params = sum(one.numel for one in self._tensors if one.trainable)
+        self.params = sum(one.numel for one in self._tensors)
+
+    @cached_property
+    def _tensors(self) -> list[AdapterTensor]:
+        from archspec.adapters.inject import saved_name
+
+        weights = self.tree.named_weights()
+        return [AdapterTensor(name, saved_name(name), one.shape, one.trainable) for name, one in weights]
+
+    @check_arguments
+    def tensors(self, frozen: bool = False) -> list[AdapterTensor]:
+        """Return the parameters that are trained, with ``frozen`` all parameters of peft's model.
+
+        >>> import archspec
+        >>> archspec.load("BertModel").lora(target_modules=["query"]).tensors()[0][:3]
+        ('base_model.model.encoder.layer.0.attention.self.query.lora_A.default.weight', \
+'base_model.model.encoder.layer.0.attention.self.query.lora_A.weight', (8, 768))
+        """
+        return [one for one in self._tensors if frozen or one.trainable]
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the counts, and the tensors that are trained, once for equal layers."""
+        yield facts_table(self, "lora")
+        rows: dict[tuple[str, tuple[int, ...]], int] = {}
+        for one in self.tensors():
+            key = fold_layers(one.saved_name), one.shape
+            rows[key] = rows.get(key, 0) + 1
+        cells = [
+            (name, str(shape), number(count), number(count * prod(shape)))
+            for (name, shape), count in rows.items()
+        ]
+        yield ""
+        yield Table("tensor|shape|>count|>elements", cells)
+
+
+@check_arguments_of("lora")
+def lora(  # noqa: PLR0913 - the options of the verb
+    self: Any,
+    adapter: Any = None,
+    *,
+    r: int | None = None,
+    target_modules: Any = None,
+    exclude_modules: Any = None,
+    target_parameters: Any = None,
+    modules_to_save: Any = None,
+    layers_to_transform: Any = None,
+    rank_pattern: Mapping[str, Any] | None = None,
+    bias: str | None = None,
+    use_dora: bool = False,
+    lora_bias: bool = False,
+    task_type: str | None = None,
+    **options: Any,
+) -> Adapter:
+    """Return the model with a LoRA adapter as peft adds it, like `archspec lora`.
+
+    ``adapter`` is an adapter_config.json, its directory, or a mapping. The other arguments are options of
+    peft's `LoraConfig`, with its semantics and defaults; they override those of ``adapter``. A text in
+    ``target_modules`` is a regular expression that a whole name must match, or `all-linear`.
+
+    Errors: :class:`ArchspecError` for options that peft rejects for this model, and for layers and options
+    that are not supported.
+
+    >>> import archspec
+    >>> archspec.load("GPT2LMHeadModel").lora(r=4, target_modules="all-linear").trainable_params
+    589824
+    """
+    named = {name: value for name, value in locals().items() if name not in ("self", "adapter", "options")}
+    from archspec.adapters.inject import inject
+    from archspec.adapters.modules import build_modules
+    from archspec.adapters.options import read_options
+
+    given = {
+        name: value for name, value in named.items() if value is not None and value is not False
+    } | options
+    found = read_options(adapter, given)
+    base = build_modules(self.root, self.tensors())
+    return Adapter(self, found, inject(base, self.root, found, self.model_type, self.architecture))

@@ -1,0 +1,32 @@
+"""The options of a LoRA adapter: those of peft's LoraConfig that are often set, with its names in Python."""
+
+from __future__ import annotations
+
+from archspec.tables.option import Option
+
+_VERBS = ("lora",)
+_BIASES, _NAMES = ("none", "all", "lora_only"), "NAME,..."
+# fmt: off
+ADAPTER_OPTIONS = (
+    Option("adapter", "Any", "adapter_config.json of an adapter, or its directory", _VERBS, metavar="FILE"),
+    Option("r", "int | None", "rank of the adapter", _VERBS, metavar="N", default_help="8"),
+    Option("target_modules", "Any",
+           "modules to adapt: names or ends of names, all-linear, or a regular expression of whole names",
+           _VERBS, metavar=_NAMES, default_help="peft's default for the model type"),
+    Option("exclude_modules", "Any", "modules not to adapt, as for --target", _VERBS, metavar=_NAMES),
+    Option("target_parameters", "Any", "parameters to adapt, such as fused experts: names or ends of names",
+           _VERBS, metavar=_NAMES),
+    Option("modules_to_save", "Any", "modules to train in full, by the ends of their names", _VERBS,
+           metavar=_NAMES),
+    Option("layers_to_transform", "Any", "indices of the layers to adapt, with a list of names in --target",
+           _VERBS, metavar="N,...", default_help="all"),
+    Option("rank_pattern", "Mapping[str, Any] | None", "another rank for the modules whose name matches",
+           _VERBS, metavar="NAME=N"),
+    Option("bias", "str | None", "biases to train", _VERBS, metavar="BIAS", choices=_BIASES,
+           default_help="none"),
+    Option("use_dora", "bool", "weight-decomposed adapters (DoRA)", _VERBS, default=False),
+    Option("lora_bias", "bool", "add a bias to the second matrix", _VERBS, default=False),
+    Option("task_type", "str | None", "peft's task type, such as SEQ_CLS, which also trains the classifier",
+           _VERBS, metavar="TYPE"),
+)
+# fmt: on
