@@ -23,6 +23,8 @@ from archspec.formats.scheme import (
     start_of,
     unquantized_patterns,
 )
+from archspec.gguf.file import File
+from archspec.gguf.types import FileTensor
 from archspec.terminal import number
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, join_path, modules
@@ -47,12 +49,19 @@ class Weights:
     """Unique parameters as they are stored; made by :meth:`archspec.Model.weights`.
 
     ``scheme`` is None if all are in ``dtype``; otherwise ``dtype`` is the dtype of unquantized weights.
-    Buffers are not included. ``tree`` and ``tensors`` are the model's, ``left_out`` are patterns of modules
-    that the scheme does not quantize.
+    Buffers are not included. ``tree`` is the model's, ``left_out`` are patterns of modules that the scheme
+    does not quantize. A GGUF ``file`` has its own tensors in place of a scheme.
     """
 
-    def __init__(self, tree: Node, tensors: list[Tensor], dtype: str, scheme: Scheme | None = None) -> None:
-        self.tree, self.tensors, self.scheme = tree, tensors, scheme
+    def __init__(
+        self,
+        tree: Node,
+        tensors: list[Tensor],
+        dtype: str,
+        scheme: Scheme | None = None,
+        file: File | None = None,
+    ) -> None:
+        self.tree, self._tensors, self.scheme, self.file = tree, tensors, scheme, file
         self.dtype = scheme.rest or dtype if scheme else dtype
         self.left_out = unquantized_patterns(scheme, tree, tensors) if scheme else []
         self._unique = [one for one in tensors if one.kind == "parameter" and not one.tied_to]
@@ -65,7 +74,9 @@ class Weights:
     @cached_property
     def upcast_params(self) -> int:
         """Number of 16-bit parameters that transformers loads in float32."""
-        if self.scheme is not None and self.scheme.own_names:  # a format that transformers does not load
+        if self.file or (
+            self.scheme is not None and self.scheme.own_names
+        ):  # a format that transformers does not load
             return 0
         kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._packed_bytes.keys()
         return sum(one.numel for one in self._unique if one.name in kept)
@@ -93,12 +104,33 @@ class Weights:
 
         Errors: :class:`ArchspecError` for a scheme that cannot quantize the weights.
         """
+        if self.file is not None:
+            return [Stored(name, *sizes) for name, sizes in self.file.elements_by_type.items()]
         elements = sum(one.numel for one in self._unique)
         if self.scheme is None:
             return [_in_dtype(elements, self.dtype)]
         packed = sum(one.numel for one in self._unique if one.name in self._packed_bytes)
         quantized = Stored(self.scheme.name, packed, sum(self._packed_bytes.values()))
         return [quantized, _in_dtype(elements - packed, self.dtype)]
+
+    def tensors(self) -> list[FileTensor]:
+        """Return the tensors of a GGUF file: ``name``, ``sources``, ``shape``, ``type`` and ``bytes``.
+
+        ``sources`` are transformers' names. Errors: :class:`ArchspecError` for another weight format.
+
+        >>> import archspec
+        >>> archspec.load("LlamaForCausalLM").weights("Q4_K_M").tensors()[0]
+        FileTensor(name='output.weight', sources=('lm_head.weight',), shape=(32000, 4096), type='Q6_K')
+        """
+        if self.file is None:
+            message = f"tensors of {self.format} are not listed"
+            raise ArchspecError(message, help="choose a type of llama.cpp, such as Q4_K_M")
+        return self.file.tensors
+
+    @property
+    def is_quantized(self) -> bool:
+        """True if a part of the weights is not in a dtype."""
+        return self.scheme is not None or self.file is not None
 
     @property
     def format(self) -> str:
@@ -109,7 +141,7 @@ class Weights:
     def notes(self) -> list[str]:
         """Notes on the total: experts that stay unquantized, patterns that match no module."""
         if self.scheme is None:
-            return []
+            return self.file.notes if self.file else []
         found = []
         stays = [one for one in self._unique if one.name not in self._packed_bytes and len(one.shape) == 3]
         if routed := sum(one.numel for one in stays if one.active != one.numel):
@@ -143,7 +175,7 @@ class Weights:
         return found
 
     def _pack(self, scheme: Scheme) -> Iterator[tuple[str, int]]:
-        copies = {one.name: one.tied_to for one in self.tensors if one.tied_to}
+        copies = {one.name: one.tied_to for one in self._tensors if one.tied_to}
         start = start_of(scheme, self.tree)
         for path, node, model_type in _typed_modules(self.tree):
             if not path.startswith(start) or not is_converted(path, self.left_out):

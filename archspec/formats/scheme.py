@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.formats.dtypes import TABLE, WEIGHT_DTYPES, dtype_name
+from archspec.gguf.types import FILES, Recipe, find_recipe
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, modules, output_embeddings
 from archspec.typing_light import Any, NamedTuple
@@ -132,17 +133,19 @@ def _normalize(name: str) -> str:
 FORMATS = tuple(_format(name, row) for name, row in TABLE["formats"].items())
 SCHEMES = {one.name: one.scheme for one in FORMATS}
 LAYOUTS: dict[str, Layout] = {name: scheme.layout for name, scheme in SCHEMES.items()}
-NAMES = (*SCHEMES, *WEIGHT_DTYPES)  # the values of --weights, without aliases
+NAMES = (*SCHEMES, *FILES, *WEIGHT_DTYPES)  # the values of --weights, without aliases
 _BY_SPELLING = {_normalize(spelling): one for one in FORMATS for spelling in (one.name, *one.aliases)}
 
 
-def find_format(name: str) -> Format | str:
-    """Return the format of a name, or a dtype as torch spells it. Errors: :class:`ArchspecError`.
+def find_format(name: str) -> Format | Recipe | str:
+    """Return the format of a name, a type of llama.cpp, or a dtype as torch spells it.
+
+    Errors: :class:`ArchspecError` for an unknown name.
 
     >>> find_format("bnb-4bit").name, find_format("FP8_E4M3").name, find_format("f16")
     ('nf4', 'fp8', 'float16')
     """
-    if (found := _BY_SPELLING.get(_normalize(name))) is not None:
+    if (found := find_recipe(name) or _BY_SPELLING.get(_normalize(name))) is not None:
         return found
     if (dtype := dtype_name(name)) in WEIGHT_DTYPES:
         return dtype

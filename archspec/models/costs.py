@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError, FormulaError, option
-from archspec.formats.dtypes import dtype_bytes, dtype_name
+from archspec.formats.dtypes import ASSUMED, dtype_bytes, dtype_name
 from archspec.formats.stated import cache_note, key_problem, quantization_of
 from archspec.specs.records import MODALITIES
 from archspec.tables.items import ITEMS, lengths_in
@@ -56,6 +56,7 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
     from archspec.costs.weights import Weights
     from archspec.formats.methods import scheme_of
     from archspec.formats.scheme import find_format
+    from archspec.gguf.types import Recipe
 
     chosen = None if stored is None else find_format(stored)
     if isinstance(chosen, str):
@@ -65,6 +66,12 @@ def weights(self: Any, stored: str | None = None, dtype: str | None = None) -> W
         message = f"{rest} weights need scales, so {option('dtype', rest)} is not enough"
         name = "int8" if "int" in rest else "fp8"
         raise ArchspecError(message, help=f"pass {option('weights', name)} and {option('dtype', 'bf16')}")
+    if isinstance(chosen, Recipe):
+        from archspec.gguf.file import File
+
+        base = rest if dtype or rest != ASSUMED else ""  # llama.cpp converts float32 to float16 by default
+        file = File(self.scope, self.architecture, self.tensors(), chosen, base)
+        return Weights(self.root, self.tensors(), rest, file=file)
     scheme = scheme_of(self.quantized_config) if chosen is None else chosen.scheme
     return Weights(self.root, self.tensors(), rest, scheme)
 

@@ -38,7 +38,6 @@ STORED: dict[str, Layout] = {  # bytes of a matrix of rows and columns
     "nvfp4": lambda rows, columns: rows * columns // 2 + rows * columns // 16 + 4 + 4,
     "nf4": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4 + 16 * 4,
     "int8": lambda rows, columns: rows * columns + 4 * rows,
-    "q8_0": lambda rows, columns: rows * columns // 32 * 34,
     "mlx": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4,
 }
 STORED["fp4"] = STORED["nf4"]
