@@ -55,7 +55,7 @@ def convert_tensors(
     found = [_file_tensor(name, sources[name], outputs[name], scope, dtype) for name in sources]
     found += _generated_tensors(row, scope, architecture)
     has_attention = any(re.match(r"blk\.0\.attn_(q|k|qkv)\.weight", one.name) for one in found)
-    known = {"has_attention": has_attention}
+    known = {"has_attention": has_attention, "nextn": _predicted_layers(scope.raw, row)}
     sizes = {key: _evaluate(scope, text, known) for key, text in row["metadata"].items()}
     return found, Hyperparameters(row["arch"], **sizes)
 
@@ -106,6 +106,13 @@ def _generated_tensors(row: Mapping[str, Any], scope: Scope, architecture: str) 
             yield FileTensor(name, (), (_evaluate(scope, size, known),), "F32")
 
 
+def _predicted_layers(raw: Mapping[str, Any], row: Mapping[str, Any]) -> Any:
+    """Return the number of layers for multi-token prediction, which transformers does not build."""
+    key = "num_nextn_predict_layers"
+    part = raw.get("text_config")
+    return (part.get(key) if isinstance(part, Mapping) else None) or raw.get(key, row.get("nextn", 0)) or 0
+
+
 def _rope_parameters(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the parameters of rotary embeddings, of layers with full attention if they depend on layers."""
     parts = [part for part in (raw.get("text_config"), raw) if isinstance(part, Mapping)]
@@ -115,8 +122,11 @@ def _rope_parameters(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else {}
 
 
-def _evaluate(scope: Scope, text: str, values: dict[str, Any]) -> Any:
+def _evaluate(scope: Scope, text: str, values: dict[str, Any]) -> int:
     try:
-        return scope.evaluate(expression(text), values)
+        found = scope.evaluate(expression(text), values)
     except EvaluationError as error:
-        raise ArchspecError(f"the metadata of a GGUF file: {error.message}", help=_HELP) from None
+        raise ArchspecError(f"a size of the GGUF file is unknown: {error.message}", help=_HELP) from None
+    if not isinstance(found, int):
+        raise ArchspecError(f"a size of the GGUF file is unknown: {text}", help=_HELP)
+    return found
