@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cached_property
-from math import prod
 
+from archspec.costs.quantized import Quantized, Sizes, unique_parameters
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.formats.scheme import (
-    ALL_EXPERTS,
-    CONV1D,
-    EMBEDDING,
-    LINEAR,
-    Layout,
-    Scheme,
-    is_converted,
-    kept_in_float32,
-    skips_subclass,
-    start_of,
-    unquantized_patterns,
-)
+from archspec.formats.scheme import Scheme, kept_in_float32
+from archspec.gguf.file import File
+from archspec.gguf.types import FileTensor
 from archspec.terminal import number
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor, join_path, modules
+from archspec.tree.tensors import Tensor, modules
 from archspec.typing_light import NamedTuple
-
-_NAMED_LINEARS = ("BridgeTowerTransform",)
-_GATED, _UNGATED = {"gate_up_proj", "down_proj"}, {"up_proj", "down_proj"}  # the parameters of fused experts
-_EXPERT_FIELDS = "num_local_experts num_experts", "moe_intermediate_size intermediate_size", "hidden_size"
-_PLAIN = re.compile(r"(^|\.)(gate|router|wpe|position_embeddings?|embed_positions)\.weight$")  # of GGUF
-_CHOOSE = "choose another weight format, or a dtype such as bf16"
-
-Sizes = tuple[int, int]  # bytes in memory, and bytes that only files contain
 
 
 class Stored(NamedTuple):
@@ -50,15 +31,20 @@ class Weights:
     """Unique parameters as they are stored; made by :meth:`archspec.Model.weights`.
 
     ``scheme`` is None if all are in ``dtype``; otherwise ``dtype`` is the dtype of unquantized weights.
-    Buffers are not included. ``tree`` and ``tensors`` are the model's, ``left_out`` are patterns of modules
-    that the scheme does not quantize.
+    Buffers are not included. A GGUF ``file`` has its own tensors in place of a scheme.
     """
 
-    def __init__(self, tree: Node, tensors: list[Tensor], dtype: str, scheme: Scheme | None = None) -> None:
-        self.tree, self.tensors, self.scheme = tree, tensors, scheme
-        self.dtype = scheme.rest or dtype if scheme else dtype
-        self.left_out = unquantized_patterns(scheme, tree, tensors) if scheme else []
-        self._unique = [one for one in tensors if one.kind == "parameter" and not one.tied_to]
+    def __init__(
+        self,
+        tree: Node,
+        tensors: list[Tensor],
+        dtype: str,
+        scheme: Scheme | None = None,
+        file: File | None = None,
+    ) -> None:
+        self.tree, self.dtype, self.scheme, self.file = tree, dtype, scheme, file
+        self._unique = unique_parameters(tensors)
+        self._quantized = Quantized(scheme, tree, tensors, dtype) if scheme else None
 
     @property
     def bytes(self) -> int:
@@ -68,7 +54,7 @@ class Weights:
     @cached_property
     def upcast_params(self) -> int:
         """Number of 16-bit parameters that transformers loads in float32."""
-        if self.scheme is not None and self.scheme.own_names:  # a format that transformers does not load
+        if self.file or (self.scheme and self.scheme.own_names):  # transformers does not load these formats
             return 0
         kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._packed.keys()
         return sum(one.numel for one in self._unique if one.name in kept)
@@ -79,18 +65,15 @@ class Weights:
 
         Metadata of quantized weights that only files contain are not included.
         """
-        *quantized, (dtype, elements, _) = self.table
-        quantized = [
-            Stored(name, packed, sum(size for size, _ in self._packed.values()))
-            for name, packed, _ in quantized
-        ]
+        if self.file is not None:
+            return self.table
+        *quantized, (dtype, elements, bytes_) = self.table
+        in_memory = sum(size for size, _ in self._packed.values())
+        found = [Stored(name, packed, in_memory) for name, packed, _ in quantized]
         if not self.upcast_params:
-            return [*quantized, self.table[-1]]
-        return [
-            *quantized,
-            _in_dtype(elements - self.upcast_params, dtype),
-            _in_dtype(self.upcast_params, "float32"),
-        ]
+            return [*found, Stored(dtype, elements, bytes_)]
+        upcast = self.upcast_params
+        return [*found, _in_dtype(elements - upcast, dtype), _in_dtype(upcast, "float32")]
 
     @property
     def loaded_bytes(self) -> int:
@@ -103,12 +86,33 @@ class Weights:
 
         Errors: :class:`ArchspecError` for a scheme that cannot quantize the weights.
         """
+        if self.file is not None:
+            return [Stored(name, *sizes) for name, sizes in self.file.elements_by_type.items()]
         elements = sum(one.numel for one in self._unique)
         if self.scheme is None:
             return [_in_dtype(elements, self.dtype)]
         packed = sum(one.numel for one in self._unique if one.name in self._packed)
         quantized = Stored(self.scheme.name, packed, sum(map(sum, self._packed.values())))
         return [quantized, _in_dtype(elements - packed, self.dtype)]
+
+    def tensors(self) -> list[FileTensor]:
+        """Return the tensors of a GGUF file: ``name``, ``sources``, ``shape``, ``type`` and ``bytes``.
+
+        ``sources`` are transformers' names. Errors: :class:`ArchspecError` for another weight format.
+
+        >>> import archspec
+        >>> archspec.load("LlamaForCausalLM").weights("Q4_K_M").tensors()[0]
+        FileTensor(name='output.weight', sources=('lm_head.weight',), shape=(32000, 4096), type='Q6_K')
+        """
+        if self.file is None:
+            message = f"tensors of {self.format} are not listed"
+            raise ArchspecError(message, help="choose a type of llama.cpp, such as Q4_K_M")
+        return self.file.tensors
+
+    @property
+    def is_quantized(self) -> bool:
+        """True if a part of the weights is not in a dtype."""
+        return self.scheme is not None or self.file is not None
 
     @property
     def format(self) -> str:
@@ -119,7 +123,7 @@ class Weights:
     def notes(self) -> list[str]:
         """Notes on the total: experts that stay unquantized, patterns that match no module."""
         if self.scheme is None:
-            return []
+            return self.file.notes if self.file else []
         digits = "files contain about 18 more bytes per matrix: nested_offset as text, depending on its value"
         found = [digits] if self.scheme.layout.nested else []
         stays = [one for one in self._unique if one.name not in self._packed and len(one.shape) == 3]
@@ -139,152 +143,15 @@ class Weights:
     @property
     def quantized_names(self) -> set[str]:
         """The names of the parameters that are stored in the quantized format."""
-        return {*self._packed_bytes}
+        return {*self._packed}
 
-    @cached_property
+    @property
     def _packed(self) -> dict[str, Sizes]:
-        if self.scheme is None:
-            return {}
-        found = {**dict(self._pack(self.scheme)), **dict(self._cache_scales(self.scheme))}
-        if not found:
-            message = f"{self.scheme.name} cannot quantize {self.tree.cls}, which has no supported layers"
-            raise ArchspecError(message, help=_CHOOSE)
-        for tensor in self._unique if self.scheme.whole_file else ():
-            named = tensor.name.removesuffix(".weight") in self.scheme.patterns  # left alone on purpose
-            is_routed = prod(tensor.shape) != tensor.numel
-            in_rest = bool(self.scheme.rest) and _PLAIN.search(tensor.name) and not is_routed
-            if tensor.name not in found and not (named or len(tensor.shape) < 2 or in_rest):
-                message = f"{tensor.name} of {self.tree.cls} in {self.scheme.name} is not supported"
-                raise ArchspecError(message, help=_CHOOSE)
-        return found
-
-    def _pack(self, scheme: Scheme) -> Iterator[tuple[str, Sizes]]:
-        copies = {one.name: one.tied_to for one in self.tensors if one.tied_to}
-        start = start_of(scheme, self.tree)
-        for path, node, model_type in _typed_modules(self.tree):
-            if not path.startswith(start) or not is_converted(path, self.left_out):
-                continue
-            if not node.leaf:
-                yield from self._fused_experts(path, node, scheme)
-                continue
-            weight, size = f"{path}.weight", self._matrix(path, node, model_type, scheme)
-            if size is None or (scheme.whole_file and weight in copies):
-                continue
-            if weight in {*copies, *copies.values()} and not scheme.whole_file:
-                raise ArchspecError(f"{path} is tied and quantized on its own: not supported")
-            yield weight, size
-
-    def _cache_scales(self, scheme: Scheme) -> Iterator[tuple[str, Sizes]]:
-        """Yield the scale of each `k_proj` and `v_proj`, for a quantized KV cache."""
-        if scheme.cache is None:
-            return
-        ends = [
-            (path, model_type)
-            for path, _, model_type in _typed_modules(self.tree)
-            if path.endswith((".k_proj", ".v_proj"))
-        ]
-        if len({model_type for _, model_type in ends}) != 1:
-            message = f"the scales of a quantized KV cache of {self.tree.cls} are not supported"
-            raise ArchspecError(message, help=_CHOOSE)
-        yield from ((f"{path}.scale", self._sizes(scheme.cache, 0, 0)) for path, _ in ends)
-
-    def _matrix(self, path: str, node: Node, model_type: str, scheme: Scheme) -> Sizes | None:
-        cls = node.layer if node.cls in _NAMED_LINEARS else node.cls
-        if cls not in (LINEAR, CONV1D, EMBEDDING):
-            return None
-        if node.cls == LINEAR and skips_subclass(scheme, path, model_type):
-            return None
-        if (layout := scheme.layout_of(path, cls)) is None:
-            return None
-        rows, columns = next(tensor for tensor in node.tensors if tensor.name == "weight").shape
-        rows, columns = (columns, rows) if node.cls == CONV1D else (rows, columns)
-        return self._sizes(layout, rows, columns)
-
-    def _sizes(self, layout: Layout, rows: int, columns: int, count: int = 1, parts: int = 1) -> Sizes:
-        size = layout.bytes(rows, columns, dtype_bytes(self.dtype), parts)
-        return count * size, count * layout.bytes_in_files(rows, columns, self.dtype)
-
-    def _fused_experts(self, path: str, node: Node, scheme: Scheme) -> Iterator[tuple[str, Sizes]]:
-        """Yield each fused tensor of experts that a scheme quantizes.
-
-        Errors: :class:`ArchspecError` for experts of a shape that is not supported.
-        """
-        shapes = {
-            name: child.tensors[0].shape
-            for name, child in node.children.items()
-            if child.leaf and len(child.tensors) == 1 and len(child.tensors[0].shape) == 3
-        }
-        split = bool(shapes) and scheme.split in (ALL_EXPERTS, node.cls)
-        if scheme.experts_class:
-            if node.cls != scheme.experts_class:
-                return
-        elif not split and not (scheme.experts and path.endswith(".experts")):
-            return
-        elif set(node.children) not in (_GATED, _UNGATED) or set(node.children) != set(shapes):
-            raise ArchspecError(f"the experts {path} of {self.tree.cls} in {scheme.name} are not supported")
-        sizes = _expert_sizes(shapes)
-        if scheme.config_sizes and not _has_config_sizes(node, sizes):
-            message = f"{scheme.name} of transformers builds {path} of {self.tree.cls} in another shape"
-            raise ArchspecError(message, help=_CHOOSE)
-        for name in sorted((_GATED | _UNGATED) & sizes.keys()):
-            experts, rows, columns = sizes[name]
-            parts = ("gate_proj", "up_proj") if name == "gate_up_proj" else (name,)
-            if scheme.experts is not None:
-                yield f"{path}.{name}", self._sizes(scheme.experts, rows, columns, experts, len(parts))
-                continue
-            layouts = [scheme.layout_of(f"{path}.0.{part}", LINEAR) for part in parts]
-            found = [self._sizes(one, rows // len(parts), columns, experts) for one in layouts if one]
-            if found and len(found) < len(parts):
-                message = f"{path} with only some of its experts' weights in {scheme.name} is not supported"
-                raise ArchspecError(message)
-            if found:
-                yield f"{path}.{name}", (sum(size for size, _ in found), sum(extra for _, extra in found))
+        return self._quantized.sizes if self._quantized else {}
 
 
 def _in_dtype(elements: int, dtype: str) -> Stored:
     return Stored(dtype, elements, elements * dtype_bytes(dtype))
-
-
-def _typed_modules(node: Node, path: str = "", model_type: str = "") -> Iterator[tuple[str, Node, str]]:
-    if node.scope is not None:
-        model_type = node.scope.spec.model_type
-    yield path, node, model_type
-    for name, child in node.children.items():
-        yield from _typed_modules(child, join_path(path, name), model_type)
-
-
-def _expert_sizes(shapes: dict[str, tuple[int, int, int]]) -> dict[str, tuple[int, int, int]]:
-    """Return the number of experts, and the outputs and inputs of each one.
-
-    Llama 4, Aria and gpt-oss store the inputs first.
-
-    >>> _expert_sizes({"gate_up_proj": (8, 64, 96), "down_proj": (8, 48, 64)})
-    {'gate_up_proj': (8, 96, 64), 'down_proj': (8, 64, 48)}
-    """
-    transposed = False
-    if shapes.keys() >= _GATED:
-        (_, first, last), (_, inner, outer) = shapes["gate_up_proj"], shapes["down_proj"]
-        transposed = first == outer and last == 2 * inner and not (last == inner and first == 2 * outer)
-    return {
-        name: (experts, columns, rows) if transposed else (experts, rows, columns)
-        for name, (experts, rows, columns) in shapes.items()
-    }
-
-
-def _has_config_sizes(node: Node, sizes: dict[str, tuple[int, int, int]]) -> bool:
-    """Return True if experts have the sizes that transformers' FP8Experts takes from the config."""
-    scope = node.scope
-    if scope is None:
-        return False
-    expected = [
-        next((scope.get(scope.canonical(name)) for name in names.split() if scope.has(name)), None)
-        for names in _EXPERT_FIELDS
-    ]
-    for name, (experts, rows, columns) in sizes.items():
-        inner, outer = (columns, rows) if name == "down_proj" else (rows, columns)
-        if [experts, inner // 2 if name == "gate_up_proj" else inner, outer] != expected:
-            return False
-    return True
 
 
 def _matches_any(pattern: str, names: list[str]) -> bool:

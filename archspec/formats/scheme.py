@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from archspec.errors import ArchspecError, did_you_mean, option
 from archspec.formats.dtypes import TABLE, WEIGHT_DTYPES, dtype_name
+from archspec.gguf.types import FILES, Recipe, find_recipe
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, modules, output_embeddings
 from archspec.typing_light import Any, NamedTuple
@@ -116,7 +117,6 @@ class Scheme(NamedTuple):
     own_names: bool = False  # transformers' lists of skipped modules do not apply
     patterns: tuple[str, ...] = ()  # which `choose` matches modules against
     whole_file: bool = False  # all matrices are quantized, tied ones once; other matrices are refused
-    rest: str = ""  # the dtype of all other weights, if the format fixes it
     cache: Layout | None = None  # of the scale of an attention module's keys, and of that of its values
 
     def layout_of(self, path: str, cls: str) -> Layout | None:
@@ -140,12 +140,14 @@ class Format(NamedTuple):
     scheme: Scheme
     group_sizes: tuple[int, ...] = ()  # the inputs that may share a scale; -1 for all of them
 
-    def grouped(self, size: int) -> Scheme:
-        """Return the scheme with another group size. Errors: :class:`ArchspecError`.
+    def grouped(self, size: int | None) -> Scheme:
+        """Return the scheme, with another group size unless it is None. Errors: :class:`ArchspecError`.
 
         >>> find_format("gptq").grouped(-1).name
         'gptq (4 bits, group size -1)'
         """
+        if size is None:
+            return self.scheme
         if size not in self.group_sizes:
             allowed = ", ".join(map(str, self.group_sizes))
             help_ = f"choose from: {allowed}" if allowed else f"leave out {option('group_size')}"
@@ -180,17 +182,19 @@ SCHEMES = {one.name: one.scheme for one in FORMATS}
 LAYOUTS: dict[str, Layout] = {name: scheme.layout for name, scheme in SCHEMES.items()}
 GROUP_SIZES = {one.name: one.group_sizes for one in FORMATS}
 MODELOPT = {name: read_layout(row) for name, row in TABLE["modelopt"].items()}
-NAMES = (*SCHEMES, *WEIGHT_DTYPES)  # the values of --weights, without aliases
+NAMES = (*SCHEMES, *FILES, *WEIGHT_DTYPES)  # the values of --weights, without aliases
 _BY_SPELLING = {_normalize(spelling): one for one in FORMATS for spelling in (one.name, *one.aliases)}
 
 
-def find_format(name: str) -> Format | str:
-    """Return the format of a name, or a dtype as torch spells it. Errors: :class:`ArchspecError`.
+def find_format(name: str) -> Format | Recipe | str:
+    """Return the format of a name, a type of llama.cpp, or a dtype as torch spells it.
+
+    Errors: :class:`ArchspecError` for an unknown name.
 
     >>> find_format("bnb-4bit").name, find_format("FP8_E4M3").name, find_format("f16")
     ('nf4', 'fp8', 'float16')
     """
-    if (found := _BY_SPELLING.get(_normalize(name))) is not None:
+    if (found := find_recipe(name) or _BY_SPELLING.get(_normalize(name))) is not None:
         return found
     if (dtype := dtype_name(name)) in WEIGHT_DTYPES:
         return dtype

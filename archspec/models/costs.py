@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError, FormulaError, option
-from archspec.formats.dtypes import dtype_bytes, dtype_name
+from archspec.formats.dtypes import ASSUMED, dtype_bytes, dtype_name
 from archspec.formats.stated import cache_note, key_problem, quantization_of
 from archspec.specs.records import MODALITIES
 from archspec.tables.items import ITEMS, lengths_in
@@ -48,8 +48,8 @@ def weights(
 ) -> Weights:
     """Return the unique parameters as stored, quantized if the config is.
 
-    ``stored`` overrides this: a weight format (see docs/reference/quantities.md), or a dtype for all weights.
-    Unquantized weights are in ``dtype`` (default: the config's). ``group_size`` inputs share a scale.
+    ``stored`` overrides this: a weight format (see docs/reference/quantities.md) or a dtype. Unquantized
+    weights are in ``dtype`` (default: the config's). ``group_size`` inputs share a scale.
 
     >>> import archspec
     >>> archspec.load("LlamaForCausalLM").weights("nf4").table[0]
@@ -58,22 +58,25 @@ def weights(
     from archspec.costs.weights import Weights
     from archspec.formats.methods import scheme_of
     from archspec.formats.scheme import find_format
+    from archspec.gguf.file import File
+    from archspec.gguf.types import Recipe
 
     chosen = None if stored is None else find_format(stored)
-    if group_size is not None and (chosen is None or isinstance(chosen, str)):
-        message = f"{option('group_size')} has no effect without a quantized format in {option('weights')}"
+    if group_size is not None and (chosen is None or isinstance(chosen, str | Recipe)):
+        message = f"{option('group_size')} has no effect on {stored or 'the weights of the config'}"
         raise ArchspecError(message, help=f"add {option('weights', 'gptq')}, or leave it out")
     if isinstance(chosen, str):
         return Weights(self.root, self.tensors(), chosen)
     rest = dtype_name(dtype or self.dtype)
     if dtype_bytes(rest) == 1:
         message = f"{rest} weights need scales, so {option('dtype', rest)} is not enough"
-        name = "int8" if "int" in rest else "fp8"
-        raise ArchspecError(message, help=f"pass {option('weights', name)} and {option('dtype', 'bf16')}")
-    if chosen is None:
-        scheme = scheme_of(self.quantized_config)
-    else:
-        scheme = chosen.scheme if group_size is None else chosen.grouped(group_size)
+        quantized = option("weights", "int8" if "int" in rest else "fp8")
+        raise ArchspecError(message, help=f"pass {quantized} and {option('dtype', 'bf16')}")
+    if isinstance(chosen, Recipe):
+        base = rest if dtype or rest != ASSUMED else ""  # llama.cpp converts float32 to float16 by default
+        found = File(self.scope, self.architecture, self.tensors(), chosen, base)
+        return Weights(self.root, self.tensors(), rest, file=found)
+    scheme = chosen.grouped(group_size) if chosen else scheme_of(self.quantized_config)
     return Weights(self.root, self.tensors(), rest, scheme)
 
 

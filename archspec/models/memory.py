@@ -125,7 +125,7 @@ class Memory(CallReport):
         return {one: self.call.cache_bytes(self.dtype, one) for one in self.call.allocations}
 
     def _temporary_memory(self) -> dict[str, Room]:
-        call, is_quantized = self.call, self.weights.scheme is not None
+        call, is_quantized = self.call, self.weights.is_quantized
         return {one: peak_memory(call, self.dtype, one, self._last, is_quantized) for one in self.cache_bytes}
 
     def blocks(self) -> Iterator[Block]:

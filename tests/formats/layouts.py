@@ -47,7 +47,6 @@ STORED: dict[str, Layout] = {  # bytes of a matrix of rows and columns
         rows * columns // 2 + rows * columns // 64 * 4 + 16 * 4 + state(rows, columns)
     ),
     "int8": lambda rows, columns: rows * columns + 4 * rows + 1,  # weight_format
-    "q8_0": lambda rows, columns: rows * columns // 32 * 34,
     "mlx": lambda rows, columns: rows * columns // 2 + rows * columns // 64 * 4,
 }
 STORED["fp4"] = STORED["nf4"]

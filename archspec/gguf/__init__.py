@@ -1,0 +1,1 @@
+"""GGUF files, as llama.cpp converts and quantizes models."""
