@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from archspec.adapters.modules import facts
 from archspec.arguments import describe_value
@@ -114,7 +114,7 @@ def _plain(*kinds: type) -> Callable[[Any], Any]:
 
 def _listed(kind: type, made: Callable[[Any], Any] = tuple) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
-        is_list = isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
+        is_list = isinstance(value, list | tuple | set | frozenset)
         return made(value) if is_list and all(type(one) is kind for one in value) else None
 
     return read
