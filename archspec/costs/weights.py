@@ -29,6 +29,7 @@ from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, join_path, modules
 from archspec.typing_light import NamedTuple
 
+_ATTENTION = "MultiheadAttention"  # its out_proj is an instance of a subclass of nn.Linear
 _NAMED_LINEARS = ("BridgeTowerTransform",)
 _GATED, _UNGATED = {"gate_up_proj", "down_proj"}, {"up_proj", "down_proj"}  # the parameters of fused experts
 _EXPERT_FIELDS = "num_local_experts num_experts", "moe_intermediate_size intermediate_size", "hidden_size"
@@ -70,7 +71,7 @@ class Weights:
         """Number of 16-bit parameters that transformers loads in float32."""
         if self.scheme is not None and self.scheme.own_names:  # a format that transformers does not load
             return 0
-        kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._packed.keys()
+        kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._matrix_sizes.keys()
         return sum(one.numel for one in self._unique if one.name in kept)
 
     @property
@@ -79,18 +80,13 @@ class Weights:
 
         Metadata of quantized weights that only files contain are not included.
         """
-        *quantized, (dtype, elements, _) = self.table
-        quantized = [
-            Stored(name, packed, sum(size for size, _ in self._packed.values()))
-            for name, packed, _ in quantized
-        ]
+        in_files = sum(size for _, size in self._matrix_sizes.values())
+        *quantized, (dtype, elements, rest) = self.table
+        quantized = [Stored(name, packed, size - in_files) for name, packed, size in quantized]
         if not self.upcast_params:
-            return [*quantized, self.table[-1]]
-        return [
-            *quantized,
-            _in_dtype(elements - self.upcast_params, dtype),
-            _in_dtype(self.upcast_params, "float32"),
-        ]
+            return [*quantized, Stored(dtype, elements, rest)]
+        kept = _in_dtype(self.upcast_params, "float32")
+        return [*quantized, _in_dtype(elements - self.upcast_params, dtype), kept]
 
     @property
     def loaded_bytes(self) -> int:
@@ -106,8 +102,8 @@ class Weights:
         elements = sum(one.numel for one in self._unique)
         if self.scheme is None:
             return [_in_dtype(elements, self.dtype)]
-        packed = sum(one.numel for one in self._unique if one.name in self._packed)
-        quantized = Stored(self.scheme.name, packed, sum(map(sum, self._packed.values())))
+        packed = sum(one.numel for one in self._unique if one.name in self._matrix_sizes)
+        quantized = Stored(self.scheme.name, packed, sum(map(sum, self._matrix_sizes.values())))
         return [quantized, _in_dtype(elements - packed, self.dtype)]
 
     @property
@@ -122,7 +118,7 @@ class Weights:
             return []
         digits = "files contain about 18 more bytes per matrix: nested_offset as text, depending on its value"
         found = [digits] if self.scheme.layout.nested else []
-        stays = [one for one in self._unique if one.name not in self._packed and len(one.shape) == 3]
+        stays = [one for one in self._unique if one.name not in self._matrix_sizes and len(one.shape) == 3]
         if routed := sum(one.numel for one in stays if one.active != one.numel):
             found.append(
                 f"{number(routed)} expert parameters stay in {self.dtype}: {self.scheme.name} does not "
@@ -137,7 +133,7 @@ class Weights:
         return found
 
     @cached_property
-    def _packed(self) -> dict[str, Sizes]:
+    def _matrix_sizes(self) -> dict[str, Sizes]:
         if self.scheme is None:
             return {}
         found = {**dict(self._pack(self.scheme)), **dict(self._cache_scales(self.scheme))}
@@ -157,7 +153,7 @@ class Weights:
         copies = {one.name: one.tied_to for one in self.tensors if one.tied_to}
         start = start_of(scheme, self.tree)
         for path, node, model_type in _typed_modules(self.tree):
-            if not path.startswith(start) or not is_converted(path, self.left_out):
+            if not path.startswith(start) or not is_converted(path + scheme.suffix, self.left_out):
                 continue
             if not node.leaf:
                 yield from self._fused_experts(path, node, scheme)
@@ -173,18 +169,23 @@ class Weights:
         """Yield the scale of each `k_proj` and `v_proj`, for a quantized KV cache."""
         if scheme.cache is None:
             return
-        ends = [
-            (path, model_type)
-            for path, _, model_type in _typed_modules(self.tree)
-            if path.endswith((".k_proj", ".v_proj"))
-        ]
-        if len({model_type for _, model_type in ends}) != 1:
+        ends = [one for one in _typed_modules(self.tree) if one[0].endswith((".k_proj", ".v_proj"))]
+        if len({model_type for _, _, model_type in ends}) != 1:
             message = f"the scales of a quantized KV cache of {self.tree.cls} are not supported"
             raise ArchspecError(message, help=_CHOOSE)
-        yield from ((f"{path}.scale", self._sizes(scheme.cache, 0, 0)) for path, _ in ends)
+        yield from ((f"{path}.scale", self._sizes(scheme.cache, 0, 0)) for path, _, _ in ends)
 
     def _matrix(self, path: str, node: Node, model_type: str, scheme: Scheme) -> Sizes | None:
-        cls = node.layer if node.cls in _NAMED_LINEARS else node.cls
+        is_subclass = scheme.subclasses == "all" and node.layer == LINEAR
+        cls = node.layer if node.cls in _NAMED_LINEARS or is_subclass else node.cls
+        if (
+            node.layer == _ATTENTION
+            and scheme.subclasses == "all"
+            and scheme.layout_of(f"{path}.out_proj", LINEAR)
+        ):
+            raise ArchspecError(
+                f"{path}.out_proj of {self.tree.cls} in {scheme.name} is not supported", help=_CHOOSE
+            )
         if cls not in (LINEAR, CONV1D, EMBEDDING):
             return None
         if node.cls == LINEAR and skips_subclass(scheme, path, model_type):

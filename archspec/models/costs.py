@@ -70,10 +70,7 @@ def weights(
         message = f"{rest} weights need scales, so {option('dtype', rest)} is not enough"
         name = "int8" if "int" in rest else "fp8"
         raise ArchspecError(message, help=f"pass {option('weights', name)} and {option('dtype', 'bf16')}")
-    if chosen is None:
-        scheme = scheme_of(self.quantized_config)
-    else:
-        scheme = chosen.scheme if group_size is None else chosen.grouped(group_size)
+    scheme = scheme_of(self.quantized_config) if chosen is None else chosen.with_group_size(group_size)
     return Weights(self.root, self.tensors(), rest, scheme)
 
 

@@ -239,8 +239,7 @@ OPTIONS = (
     Option("samples", "int",
            "number of random configs to verify the draft with; 0 verifies the default config only",
            ("derive",), default=10, metavar="N"),
-    Option("seed", "int", "seed of the random configs (default: 0)", ("verify", "derive"), default=0,
-           metavar="S"),
+    Option("seed", "int", "seed of the random configs (default: 0)", ("verify", "derive"), 0, metavar="S"),
     Option("output", "str", "directory for drafts of the classes that another transformers version adds",
            ("verify",), default="drafts", metavar="DIR", needs=("changed",), where=COMMAND),
     Option("jobs", "int", "number of processes (default: one per core)", ("verify",), default=0, metavar="J",
@@ -266,7 +265,6 @@ OPTIONS = (
     Option("json", "bool", "print JSON", EVERY, default=False, where=COMMAND),
     Option("json_schema", "bool", "print the JSON Schema of the --json output", EVERY, default=False,
            where=COMMAND),
-
 )
 # fmt: on
 
