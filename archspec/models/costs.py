@@ -53,7 +53,7 @@ def weights(
 
     >>> import archspec
     >>> archspec.load("LlamaForCausalLM").weights("nf4").table[0]
-    Stored(format='nf4', elements=6476005376, bytes=3642767360)
+    Stored(format='nf4', elements=6476005376, bytes=3642785600)
     """
     from archspec.costs.weights import Weights
     from archspec.formats.methods import scheme_of
