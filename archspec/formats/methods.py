@@ -228,6 +228,8 @@ def _read_torchao(keys: Keys) -> Scheme:
     scheme = SCHEMES[_TORCHAO[config.choice("_type", *_TORCHAO)]]
     config.choice("_version", 2)
     data = config.read_mapping("_data")
+    data.ignore("set_inductor_config int4_choose_qparams_algorithm int4_tile_packed_ntile granularity")
+    data.ignore("act_mapping_type weight_only_decode reduce_range weight_dtype")
     layout = scheme.layout
     if layout.bits == 4:
         layout = layout._replace(block=(1, data.choice("group_size", 32, 64, 128, 256, default=128)))
@@ -240,6 +242,9 @@ def _read_torchao(keys: Keys) -> Scheme:
             width = stated.read_mapping("_data").positive_int("group_size", 0)
             layout = layout._replace(block=(1, width), uneven="refuse")
         layout = layout._replace(block=(0, 0)) if name == "PerTensor" else layout
+    if layout.bits == 8:
+        data.choice("group_size", None)
+    data.finish()
     return scheme._replace(layout=layout, skipped=keys.names("modules_to_not_convert"))
 
 
