@@ -109,7 +109,11 @@ def quantities() -> str:
             *("| allocation | meaning |", "| --- | --- |", *kept, ""),
             *("## Batch size and sequence lengths", "| name | meaning | default |", "| --- | --- | --- |"),
             *(*axes, ""),
-            *("## Weight formats", "Sizes include scales, zero points and lookup tables.", ""),
+            *(
+                "## Weight formats",
+                "Sizes include scales, zero points and lookup tables; those of files also metadata.",
+                "",
+            ),
             *("| format | quantized | not quantized | aliases | source |", "| --- | --- | --- | --- | --- |"),
             *(*formats, "", "## Optimizers", "Values of `archspec memory --train --optimizer`.", ""),
             *("| name | memory | source |", "| --- | --- | --- |", *stored, ""),

@@ -22,6 +22,7 @@ from archspec.formats.scheme import (
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, join_path
 
+_ATTENTION = "MultiheadAttention"  # its out_proj is an instance of a subclass of nn.Linear
 _NAMED_LINEARS = ("BridgeTowerTransform",)
 _GATED, _UNGATED = {"gate_up_proj", "down_proj"}, {"up_proj", "down_proj"}  # the parameters of fused experts
 _EXPERT_FIELDS = "num_local_experts num_experts", "moe_intermediate_size intermediate_size", "hidden_size"
@@ -62,7 +63,7 @@ class Quantized:
         copies = {one.name: one.tied_to for one in self.tensors if one.tied_to}
         start = start_of(scheme, self.tree)
         for path, node, model_type in _typed_modules(self.tree):
-            if not path.startswith(start) or not is_converted(path, self.left_out):
+            if not path.startswith(start) or not is_converted(path + scheme.suffix, self.left_out):
                 continue
             if not node.leaf:
                 yield from self._fused_experts(path, node, scheme)
@@ -78,18 +79,20 @@ class Quantized:
         """Yield the scale of each `k_proj` and `v_proj`, for a quantized KV cache."""
         if scheme.cache is None:
             return
-        ends = [
-            (path, model_type)
-            for path, _, model_type in _typed_modules(self.tree)
-            if path.endswith((".k_proj", ".v_proj"))
-        ]
-        if len({model_type for _, model_type in ends}) != 1:
+        ends = [one for one in _typed_modules(self.tree) if one[0].endswith((".k_proj", ".v_proj"))]
+        if len({model_type for _, _, model_type in ends}) != 1:
             message = f"the scales of a quantized KV cache of {self.tree.cls} are not supported"
             raise ArchspecError(message, help=CHOOSE)
-        yield from ((f"{path}.scale", self._sizes(scheme.cache, 0, 0)) for path, _ in ends)
+        yield from ((f"{path}.scale", self._sizes(scheme.cache, 0, 0)) for path, _, _ in ends)
 
     def _matrix(self, path: str, node: Node, model_type: str, scheme: Scheme) -> Sizes | None:
-        cls = node.layer if node.cls in _NAMED_LINEARS else node.cls
+        is_subclass = scheme.subclasses == "all" and node.layer == LINEAR
+        cls = node.layer if node.cls in _NAMED_LINEARS or is_subclass else node.cls
+        output = f"{path}.out_proj"
+        has_output = node.layer == _ATTENTION and scheme.subclasses == "all"
+        if has_output and scheme.layout_of(output, LINEAR):
+            message = f"{output} of {self.tree.cls} in {scheme.name} is not supported"
+            raise ArchspecError(message, help=CHOOSE)
         if cls not in (LINEAR, CONV1D, EMBEDDING):
             return None
         if node.cls == LINEAR and skips_subclass(scheme, path, model_type):

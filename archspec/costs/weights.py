@@ -56,7 +56,7 @@ class Weights:
         """Number of 16-bit parameters that transformers loads in float32."""
         if self.file or (self.scheme and self.scheme.own_names):  # transformers does not load these formats
             return 0
-        kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._packed.keys()
+        kept = kept_in_float32(self.tree, self._unique, self.dtype) - self._sizes.keys()
         return sum(one.numel for one in self._unique if one.name in kept)
 
     @property
@@ -68,7 +68,7 @@ class Weights:
         if self.file is not None:
             return self.table
         *quantized, (dtype, elements, bytes_) = self.table
-        in_memory = sum(size for size, _ in self._packed.values())
+        in_memory = sum(size for size, _ in self._sizes.values())
         found = [Stored(name, packed, in_memory) for name, packed, _ in quantized]
         if not self.upcast_params:
             return [*found, Stored(dtype, elements, bytes_)]
@@ -91,8 +91,8 @@ class Weights:
         elements = sum(one.numel for one in self._unique)
         if self.scheme is None:
             return [_in_dtype(elements, self.dtype)]
-        packed = sum(one.numel for one in self._unique if one.name in self._packed)
-        quantized = Stored(self.scheme.name, packed, sum(map(sum, self._packed.values())))
+        packed = sum(one.numel for one in self._unique if one.name in self._sizes)
+        quantized = Stored(self.scheme.name, packed, sum(map(sum, self._sizes.values())))
         return [quantized, _in_dtype(elements - packed, self.dtype)]
 
     def tensors(self) -> list[FileTensor]:
@@ -108,6 +108,11 @@ class Weights:
             message = f"tensors of {self.format} are not listed"
             raise ArchspecError(message, help="choose a type of llama.cpp, such as Q4_K_M")
         return self.file.tensors
+
+    @property
+    def left_out(self) -> list[str]:
+        """Patterns of the modules that the scheme does not quantize."""
+        return self._quantized.left_out if self._quantized else []
 
     @property
     def is_quantized(self) -> bool:
@@ -126,7 +131,7 @@ class Weights:
             return self.file.notes if self.file else []
         digits = "files contain about 18 more bytes per matrix: nested_offset as text, depending on its value"
         found = [digits] if self.scheme.layout.nested else []
-        stays = [one for one in self._unique if one.name not in self._packed and len(one.shape) == 3]
+        stays = [one for one in self._unique if one.name not in self._sizes and len(one.shape) == 3]
         if routed := sum(one.numel for one in stays if one.active != one.numel):
             found.append(
                 f"{number(routed)} expert parameters stay in {self.dtype}: {self.scheme.name} does not "
@@ -143,10 +148,10 @@ class Weights:
     @property
     def quantized_names(self) -> set[str]:
         """The names of the parameters that are stored in the quantized format."""
-        return {*self._packed}
+        return {*self._sizes}
 
     @property
-    def _packed(self) -> dict[str, Sizes]:
+    def _sizes(self) -> dict[str, Sizes]:
         return self._quantized.sizes if self._quantized else {}
 
 

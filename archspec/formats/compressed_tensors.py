@@ -92,9 +92,7 @@ def _group(keys: Keys, default: str, version: tuple[int, ...]) -> tuple[tuple[st
         kind = "fp" if weights.given.get("type") == "float" else "int"
         name = f"{stored} ({kind}{weights.given['num_bits']} per {weights.given['strategy']})"
         if stored == _PACKED and 32 % weights.given["num_bits"] and version < _DENSE_SINCE:
-            weights.refuse(
-                "num_bits", f"{kind}{weights.given['num_bits']} before version 0.18 is not supported"
-            )
+            weights.refuse("num_bits", "this number of bits before version 0.18 is not supported")
         return targets, _layout(weights, stored, static), name
     name, layout = stored.removesuffix(f"-{_PACKED}"), _BLOCKS[stored]
     weights.choice("num_bits", layout.bits)

@@ -57,10 +57,6 @@ class Keys:
     def positive_int(self, key: str, default: int) -> int:
         return int(self.value(key, default, lambda v: type(v) is int and v > 0, "a positive integer"))
 
-    def group_size(self, key: str, allowed: tuple[int, ...]) -> int:
-        """Return the inputs that share a scale: 128 by default; 0 stands for all (-1 in the config)."""
-        return max(0, int(self.choice(key, *allowed, default=128)))
-
     def names(self, key: str) -> tuple[str, ...] | None:
         found: tuple[str, ...] | None = self.value(
             key, None, lambda value: value is None or _is_list_of(str, value), "a list of module names"

@@ -15,13 +15,14 @@ from archspec.formats import compressed_tensors
 from archspec.formats.keys import Keys
 from archspec.formats.scheme import (
     EMBEDDING,
-    GROUP_SIZES,
     LAYOUTS,
     LINEAR,
     MODELOPT,
     SCHEMES,
+    Format,
     Layout,
     Scheme,
+    find_format,
 )
 from archspec.formats.stated import quantization_of
 from archspec.typing_light import Any
@@ -51,7 +52,12 @@ _GPTQ_UNUSED = (
     "exllama_config disable_exllama max_input_length cache_block_outputs model_seqlen pad_token_id "
     "act_group_aware damp_auto_increment mse quantizer"
 )
-_MLX_MODES = {"mxfp4": (4, 32), "mxfp8": (8, 32), "nvfp4": (4, 16)}  # bits, group size
+_MLX_MODES = {  # bits and group sizes, the default first
+    "affine": ((2, 3, 4, 5, 6, 8), (64, 32, 128)),
+    "mxfp4": ((4,), (32,)),
+    "mxfp8": ((8,), (32,)),
+    "nvfp4": ((4,), (16,)),
+}
 _TORCHAO = {
     "Int4WeightOnlyConfig": "torchao-int4",
     "Int8WeightOnlyConfig": "torchao-int8",
@@ -92,8 +98,7 @@ def _read_gptq(keys: Keys) -> Scheme:
     keys.choice("pack_dtype", "int32", default="int32", empty=True)
     keys.refuse_keys("lm_head dynamic modules_in_block_to_quantize is_marlin_format")
     keys.ignore(_GPTQ_UNUSED)
-    group = keys.group_size("group_size", GROUP_SIZES["gptq"])
-    return _grouped_scheme("gptq", keys.choice("bits", 2, 3, 4, 8), group, inside=inside)
+    return _grouped_scheme(keys, keys.choice("bits", 2, 3, 4, 8))._replace(inside=inside)
 
 
 def _read_awq(keys: Keys) -> Scheme:
@@ -105,23 +110,23 @@ def _read_awq(keys: Keys) -> Scheme:
     keys.ignore("version format")
     form = keys.choice(named, "gemm", "gemv", "gemv_fast", default="gemm", empty=True, fold=str.lower)
     bits = keys.choice("bits" if "bits" in keys.given else "w_bit", 4, 8, default=4)
-    group = keys.group_size(
-        "group_size" if "group_size" in keys.given else "q_group_size", GROUP_SIZES["awq"]
-    )
-    scheme = _grouped_scheme("awq", bits, group, skipped=keys.names("modules_to_not_convert"))
-    if form == "gemm":
-        return scheme
-    if bits != 4 or 0 < group < 32:
-        keys.refuse(named, f"{form} with {bits} bits and group size {group} is not supported")
-    layout = scheme.layout._replace(pad_groups=8 * max(1, 128 // (group or 128)))
+    scheme = _grouped_scheme(keys, bits, "group_size" if "group_size" in keys.given else "q_group_size")
+    layout, group = scheme.layout, scheme.layout.block[1] or 128
+    if form != "gemm":
+        if bits != 4 or group < 32:
+            keys.refuse(named, f"{form} with {bits} bits and group size {group} is not supported")
+        layout = layout._replace(pad_groups=8 * max(1, 128 // group))
     if form == "gemv_fast":  # zero points in float16
         layout = layout._replace(scale_bytes=4, zero_bits=0)
-    return scheme._replace(name=f"awq {form} (4 bits)", layout=layout)
+    return scheme._replace(layout=layout, skipped=keys.names("modules_to_not_convert"))
 
 
-def _grouped_scheme(method: str, bits: int, group: int, **changes: Any) -> Scheme:
-    layout = LAYOUTS[method]._replace(bits=bits, zero_bits=bits, block=(1, group))
-    return SCHEMES[method]._replace(name=f"{method} ({bits} bits)", layout=layout, **changes)
+def _grouped_scheme(keys: Keys, bits: int, key: str = "group_size") -> Scheme:
+    found = find_format(keys.method)
+    assert isinstance(found, Format)
+    scheme = found.with_group_size(keys.choice(key, *found.group_sizes, default=128))
+    layout = scheme.layout._replace(bits=bits, zero_bits=bits)
+    return scheme._replace(name=f"{found.name} ({bits} bits)", layout=layout)
 
 
 def _read_fp8(keys: Keys) -> Scheme:
@@ -167,18 +172,16 @@ def _read_modelopt(keys: Keys) -> Scheme:
         keys.refuse("config_groups", "config_groups without quant_algo are not supported")
     algorithm = keys.choice("quant_algo", *MODELOPT, fold=str.upper)
     layout = MODELOPT[algorithm]
-    size = layout.block[1]
-    sizes, is_grouped = (16, 32) if algorithm == "W4A16_NVFP4" else (size,), size in {16, 32}
-    if is_grouped:
-        size = keys.choice("group_size", *sizes, default=size, empty=True)
-        sizes = (size,) if keys.given.get("group_size") else sizes
+    stated = [keys]
     for group in keys.read_mappings("config_groups"):
         group.choice("targets", None, ["Linear"])
-        weights = group.read_mapping("weights")
-        weights.choice("num_bits", layout.bits, default=layout.bits)
-        weights.choice("type", "float", default="float")
-        size = weights.choice("group_size", *sizes, default=size) if is_grouped else size
-    layout = layout._replace(block=(layout.block[0], size))
+        stated.append(group.read_mapping("weights"))
+        stated[-1].choice("num_bits", layout.bits, default=layout.bits)
+        stated[-1].choice("type", "float", default="float")
+    sizes = (16, 32) if algorithm == "W4A16_NVFP4" else (layout.block[1],)
+    for one in stated if layout.block[1] in {16, 32} else ():
+        size = one.choice("group_size", *sizes, default=layout.block[1], empty=True)
+        layout = layout._replace(block=(1, size))
     cache = keys.choice("kv_cache_quant_algo", None, "FP8", "NVFP4")
     keys.ignore("kv_cache_scheme")
     scales = Layout(0, (0, 0), extra_bytes=4) if cache or keys.given.get("kv_cache_scheme") else None
@@ -199,26 +202,22 @@ def _read_mlx(keys: Keys) -> Scheme:
     """Read MLX: all Linears and embeddings; other keys are paths of modules: false, or bits and groups."""
     scheme = SCHEMES["mlx-4bit"]
 
-    def read(keys: Keys, like: Layout) -> Layout:
-        mode = keys.choice("mode", "affine", *_MLX_MODES, default="affine", empty=True)
-        if mode != "affine":
-            bits, group = _MLX_MODES[mode]
-            keys.choice("bits", bits, default=bits)
-            keys.choice("group_size", group, default=group)
-            return scheme.layout._replace(bits=bits, block=(1, group), scale_bytes=1, scale_values=0)
-        bits = keys.choice("bits", 2, 3, 4, 5, 6, 8, default=like.bits or None)
-        return scheme.layout._replace(
-            bits=bits, block=(1, keys.choice("group_size", 32, 64, 128, default=like.block[1]))
-        )
+    def read(keys: Keys, bits: int | None = 4) -> Layout:
+        mode = keys.choice("mode", *_MLX_MODES, default="affine", empty=True)
+        all_bits, groups = _MLX_MODES[mode]
+        bits = keys.choice("bits", *all_bits, default=bits if mode == "affine" else all_bits[0])
+        group = keys.choice("group_size", *groups, default=groups[0])
+        layout = scheme.layout if mode == "affine" else scheme.layout._replace(scale_bytes=1, scale_values=0)
+        return layout._replace(bits=bits, block=(1, group))
 
-    default = read(keys, scheme.layout._replace(bits=0))
+    default = read(keys, bits=None)
     modules: dict[str, Layout | None] = {}
     for path, value in keys.given.items():
         if path in keys.known:
             continue
         if isinstance(value, dict):
             own = Keys(keys.config, f"{keys.path}.{path}", value)
-            modules[path] = read(own, default)
+            modules[path] = read(own)
             own.finish()
         elif isinstance(value, bool):
             modules[path] = default if value else None
@@ -239,6 +238,8 @@ def _read_torchao(keys: Keys) -> Scheme:
     scheme = SCHEMES[_TORCHAO[config.choice("_type", *_TORCHAO)]]
     config.choice("_version", 2)
     data = config.read_mapping("_data")
+    data.ignore("set_inductor_config int4_choose_qparams_algorithm int4_tile_packed_ntile granularity")
+    data.ignore("act_mapping_type weight_only_decode reduce_range weight_dtype")
     layout = scheme.layout
     if layout.bits == 4:
         layout = layout._replace(block=(1, data.choice("group_size", 32, 64, 128, 256, default=128)))
@@ -246,11 +247,14 @@ def _read_torchao(keys: Keys) -> Scheme:
             layout = layout._replace(pad_to=(data.choice("int4_tile_packed_ntile", 8, default=8), 1024))
     elif data.given.get("granularity") is not None:
         stated = data.read_mapping("granularity")
-        strategy = stated.choice("_type", "PerRow", "PerTensor", "PerGroup")
-        block = {"PerRow": (1, 0), "PerTensor": (0, 0)}.get(strategy)
-        layout = layout._replace(
-            block=block or (1, stated.read_mapping("_data").positive_int("group_size", 0)), uneven="refuse"
-        )
+        name = stated.choice("_type", "PerRow", "PerTensor", "PerGroup")
+        if name == "PerGroup":
+            width = stated.read_mapping("_data").positive_int("group_size", 0)
+            layout = layout._replace(block=(1, width), uneven="refuse")
+        layout = layout._replace(block=(0, 0)) if name == "PerTensor" else layout
+    if layout.bits == 8:
+        data.choice("group_size", None)
+    data.finish()
     return scheme._replace(layout=layout, skipped=keys.names("modules_to_not_convert"))
 
 

@@ -111,6 +111,7 @@ class Scheme(NamedTuple):
     config_sizes: bool = False  # `experts` needs the sizes that transformers' FP8Experts reads in the config
     split: str = ""  # the class of experts that are stored as separate Linears; `*` for every class
     skipped: tuple[str, ...] | None = None  # modules to leave unquantized; None for transformers' defaults
+    suffix: str = ""  # of the paths that `skipped` and transformers' defaults are matched against
     skip_defaults: bool = False  # skip transformers' defaults in addition to `skipped`
     subclasses: str = ""  # which subclasses of nn.Linear are quantized: none (""), "grouped" ones, or "all"
     inside: str | None = None  # quantize only modules below this path; "" finds the layers of the decoder
@@ -140,10 +141,10 @@ class Format(NamedTuple):
     scheme: Scheme
     group_sizes: tuple[int, ...] = ()  # the inputs that may share a scale; -1 for all of them
 
-    def grouped(self, size: int | None) -> Scheme:
-        """Return the scheme, with another group size unless it is None. Errors: :class:`ArchspecError`.
+    def with_group_size(self, size: int | None) -> Scheme:
+        """Return the scheme, with another group size if it is given. Errors: :class:`ArchspecError`.
 
-        >>> find_format("gptq").grouped(-1).name
+        >>> find_format("gptq").with_group_size(-1).name
         'gptq (4 bits, group size -1)'
         """
         if size is None:
@@ -180,7 +181,6 @@ def _normalize(name: str) -> str:
 FORMATS = tuple(_format(name, row) for name, row in TABLE["formats"].items())
 SCHEMES = {one.name: one.scheme for one in FORMATS}
 LAYOUTS: dict[str, Layout] = {name: scheme.layout for name, scheme in SCHEMES.items()}
-GROUP_SIZES = {one.name: one.group_sizes for one in FORMATS}
 MODELOPT = {name: read_layout(row) for name, row in TABLE["modelopt"].items()}
 NAMES = (*SCHEMES, *FILES, *WEIGHT_DTYPES)  # the values of --weights, without aliases
 _BY_SPELLING = {_normalize(spelling): one for one in FORMATS for spelling in (one.name, *one.aliases)}

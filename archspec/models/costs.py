@@ -53,7 +53,7 @@ def weights(
 
     >>> import archspec
     >>> archspec.load("LlamaForCausalLM").weights("nf4").table[0]
-    Stored(format='nf4', elements=6476005376, bytes=3642767360)
+    Stored(format='nf4', elements=6476005376, bytes=3642785600)
     """
     from archspec.costs.weights import Weights
     from archspec.formats.methods import scheme_of
@@ -76,7 +76,7 @@ def weights(
         base = rest if dtype or rest != ASSUMED else ""  # llama.cpp converts float32 to float16 by default
         found = File(self.scope, self.architecture, self.tensors(), chosen, base)
         return Weights(self.root, self.tensors(), rest, file=found)
-    scheme = chosen.grouped(group_size) if chosen else scheme_of(self.quantized_config)
+    scheme = chosen.with_group_size(group_size) if chosen else scheme_of(self.quantized_config)
     return Weights(self.root, self.tensors(), rest, scheme)
 
 

@@ -67,6 +67,9 @@ def test_tied_and_float32_weights_stay() -> None:
     assert tied.table[0].elements == 12 * 12 * 768 * 768  # the Conv1D of its layers, and no embeddings
 
 
+INT8 = {"_type": "Int8WeightOnlyConfig", "_version": 2}
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from layouts import LLAMA, MIXTRAL, NORMS, STORED, TABLE, gptq, total
+from layouts import LLAMA, MIXTRAL, NORMS, SMALL, STORED, TABLE, gptq, total
 
 import archspec
 from archspec.cli.main import main
@@ -155,6 +155,60 @@ def test_groups_of_modelopt_agree_with_its_algorithm_or_are_refused(changed: Any
     assert other.counts().bytes is None
     with pytest.raises(ArchspecError, match="config_groups"):
         other.params_bytes()
+
+
+FP8_CACHE = {"num_bits": 8, "type": "float", "strategy": "tensor", "symmetric": True, "dynamic": False}
+CHANNELS = {"group_0": {"targets": ["Linear"], "weights": arguments(8, "float", "channel")}}
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "value", "element"),
+    [
+        ({"quant_method": "modelopt", "quant_algo": "FP8"}, "kv_cache_quant_algo", "FP8", 4),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "kv_cache_scheme", FP8_CACHE, 4),
+        ({"quant_method": "compressed-tensors"}, "kv_cache_scheme", FP8_CACHE, 2),
+        ({"quant_method": "compressed-tensors"}, "kv_cache_scheme", {**FP8_CACHE, "dynamic": True}, 0),
+    ],
+)
+def test_scales_of_a_quantized_cache(given: dict[str, Any], key: str, value: Any, element: int) -> None:
+    """As nvidia-modelopt 0.47.0 exports them; compressed-tensors 0.20.1 has them in the model's dtype."""
+    if given["quant_method"] != "modelopt":
+        given = {**given, "format": "float-quantized", "config_groups": CHANNELS}
+    plain = archspec.load({**LLAMA, "quantization_config": given}).params_bytes()
+    found = archspec.load({**LLAMA, "quantization_config": {**given, key: value}}).params_bytes()
+    assert found - plain == 2 * 2 * element
+    phi = {**SMALL, "model_type": "phi3", "architectures": ["Phi3ForCausalLM"], "pad_token_id": 0}
+    if element:  # its projection is fused
+        with pytest.raises(ArchspecError, match=r"scales of a quantized KV cache of Phi3"):
+            archspec.load({**phi, "quantization_config": {**given, key: value}}).params_bytes()
+
+
+def test_ints_that_compressed_tensors_packed_in_another_way_before_are_refused() -> None:
+    group = {"targets": ["Linear"], "weights": arguments(3, "int", "channel")}
+    given = {"quant_method": "compressed-tensors", "format": "pack-quantized"}
+    given |= {"config_groups": {"group_0": group}, "ignore": ["lm_head"]}
+    model = archspec.load({**LLAMA, "quantization_config": {**given, "version": "0.18.0"}})
+    assert model.weights().table[0].bytes < 2 * model.params
+    for version in ("0.17.1", "0.9.4", None):
+        with pytest.raises(ArchspecError, match=r"before version 0.18 is not supported"):
+            archspec.load({**LLAMA, "quantization_config": {**given, "version": version}}).params_bytes()
+
+
+def test_tags_of_hqq_and_names_of_torchao() -> None:
+    """HQQ compares paths without layers; torchao's quantizer compares names of parameters."""
+    weights = {"nbits": 4, "group_size": 64, "axis": 1}
+    given = {"quant_method": "hqq", "quant_config": {"weight_quant_params": weights}}
+    skipped = archspec.load(
+        {**LLAMA, "quantization_config": {**given, "skip_modules": ["lm_head", "mlp.up_proj"]}}
+    ).weights()
+    assert skipped.table[0].elements == 2 * (2 * 256 * 256 + 2 * 128 * 256 + 2 * 384 * 256)
+    config = {"_type": "Int8WeightOnlyConfig", "_version": 2, "_data": {"granularity": None}}
+    given = {"quant_method": "torchao", "quant_type": {"default": config}}
+    for names, elements in ((["q_proj"], TABLE), (["model.layers.0"], TABLE)):
+        stated = {**given, "modules_to_not_convert": names}
+        found = archspec.load({**LLAMA, "quantization_config": stated}).weights().table[0].elements
+        layers = 1 if names[0].startswith("model") else 2
+        assert found == layers * (2 * 256 * 256 + 2 * 128 * 256 + 3 * 384 * 256) + elements
 
 
 def test_an_empty_quantization_is_ignored() -> None:

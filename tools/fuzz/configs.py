@@ -20,6 +20,8 @@ VALUES: tuple[Any, ...] = (
 )
 _GROUP = {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}}
 _GROUPS = {"format": "float-quantized", "config_groups": {"0": _GROUP}}
+_HQQ = {"weight_quant_params": {"nbits": 4, "group_size": 64, "axis": 1}, "offload_meta": False}
+_TORCHAO = {"_type": "Int4WeightOnlyConfig", "_version": 2, "_data": {"group_size": 32}}
 QUANTIZATIONS: tuple[tuple[str, dict[str, Any]], ...] = (  # a key of a config, and its value
     ("quantization_config", {"quant_method": "bitsandbytes", "load_in_8bit": True}),
     ("quantization_config", {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}),
@@ -29,6 +31,8 @@ QUANTIZATIONS: tuple[tuple[str, dict[str, Any]], ...] = (  # a key of a config, 
     ("quantization_config", {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}),
     ("quantization_config", {"quant_method": "modelopt", "quant_algo": "NVFP4", "exclude_modules": ["head"]}),
     ("quantization_config", {"quant_method": "compressed-tensors", **_GROUPS}),
+    ("quantization_config", {"quant_method": "hqq", "quant_config": _HQQ, "skip_modules": ["lm_head"]}),
+    ("quantization_config", {"quant_method": "torchao", "quant_type": {"default": _TORCHAO}}),
     ("quantization", {"bits": 4, "group_size": 64}),
 )
 NOT_JSON = (
