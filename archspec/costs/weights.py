@@ -31,7 +31,7 @@ class Weights:
     """Unique parameters as they are stored; made by :meth:`archspec.Model.weights`.
 
     ``scheme`` is None if all are in ``dtype``; otherwise ``dtype`` is the dtype of unquantized weights.
-    Buffers are not included. A GGUF ``file`` has its own tensors in place of a scheme.
+    Buffers are not included. ``tree`` is the model's. A GGUF ``file`` has its own tensors, and no scheme.
     """
 
     def __init__(
