@@ -230,19 +230,21 @@ def _convert(
                 unknown.add(operation)
                 return dict.fromkeys(names)
             known = _OPERATIONS[operation](known, expected[target], *dims)
-    except (IndexError, ValueError):  # tensors with too few dimensions
+    except (IndexError, ValueError):  # tensors that the operation cannot join
         known = [[(-1,)]]
     return {target: known[0][0]}
 
 
 def _stack(parts: Parts, _: Shape, dim: int) -> Parts:
-    """Stack the tensors of each source; unequal ones have a shape that nothing expects."""
-    sizes = [len(part) if len({*part}) == 1 else -1 for part in parts]
-    return [[(*one[:dim], size, *one[dim:])] for size, (one, *_) in zip(sizes, parts, strict=True)]
+    if any(len({*part}) > 1 for part in parts):
+        raise ValueError("tensors of different shapes")
+    return [[(*part[0][:dim], len(part), *part[0][dim:])] for part in parts]
 
 
 def _concatenate(parts: Parts, _: Shape, dim: int) -> Parts:
     every = [shape for part in parts for shape in part]
+    if len({_resize(shape, dim, 0) for shape in every}) > 1:
+        raise ValueError("tensors of different shapes")
     return [[_resize(every[0], dim, sum(shape[dim] for shape in every))]]
 
 
