@@ -62,6 +62,10 @@ def main(arguments: list[str]) -> int:
 
         for write in WRITERS.values():
             write()
+        from tools.from_loading import write_conversions, write_names
+
+        write_conversions()
+        write_names()
     return int(check and bool(stale or declarations))
 
 

@@ -19,6 +19,7 @@ from archspec.tree.tensors import fold_layers
 _OBSOLETE = re.compile(r"(inv_freq|position_ids|masked_bias|causal_mask|num_batches_tracked)$")  # buffers
 _PREDICTED = re.compile(r"(^|\.)mtp([._\d]|$)|nextn|layers\.(\d+)\.")  # multi-token prediction
 _PREDICTED_LAYERS = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "num_mtp_layers")
+_KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
 _SLACK, _ENTRY_BYTES = 1000, 200  # one byte of a thousand may differ; bytes of a tensor in a header
 
 
@@ -42,7 +43,8 @@ def compare(model: Model, tensors: list[StoredTensor]) -> Comparison:
     loaded = load(stored, expected, model.root)
     ignored, unused = ignored_patterns(model.root)
     there = {ties[name] for name in loaded.shapes}  # one of several tied tensors is enough
-    missing = [name for name in expected if ties[name] not in there and not _matches(name, ignored)]
+    absent = (name for name in expected if ties[name] == name and name not in there)
+    missing = [name for name in absent if not _matches(name, ignored)]
     reasons = {
         name: "ignored on load" if _matches(target, unused) else _unused_reason(model, name, stored[name])
         for name, target in loaded.unexpected.items()
@@ -50,7 +52,7 @@ def compare(model: Model, tensors: list[StoredTensor]) -> Comparison:
     extra = [name for name, reason in reasons.items() if not reason]
     shapes = {name: shape for name, shape in loaded.shapes.items() if shape is not None}
     own = {ties[name]: prod(shape) for name, shape in shapes.items()}
-    flat = {name for name, of in loaded.sources.items() if stored[of[0]].flat}  # only the size is known
+    flat = {name for name, of in loaded.sources.items() if stored[of[0]].is_flat}  # only the size is known
     wrong = [
         name
         for name, shape in shapes.items()
@@ -99,13 +101,18 @@ def _packed_sizes(model: Model) -> tuple[int, int]:
 
 def _unused_reason(model: Model, name: str, one: Packed) -> str:
     """Return why transformers does not miss a stored tensor; empty for one that is unexpected."""
-    fields = {**model.whole.raw, **model.config.raw}
+    parts = (one for one in model.whole.raw.values() if isinstance(one, dict))
+    fields = {
+        key: value for part in (*parts, model.whole.raw, model.config.raw) for key, value in part.items()
+    }
     layers = fields.get("num_hidden_layers")
     predicted = sum(fields[one] for one in _PREDICTED_LAYERS if type(fields.get(one)) is int)
     if found := _PREDICTED.search(name):
         is_layer = type(layers) is int and found[3] and layers <= int(found[3]) < layers + predicted
         if not found[3] or is_layer:
             return "multi-token prediction, which transformers does not build"
+    if fields.get("num_kv_shared_layers") and _KEYS_AND_VALUES.search(name):
+        return "keys and values of a layer that uses those of another one"
     shape = one.shape or ()
     is_mask = len(shape) == 4 and shape[:2] == (1, 1) and shape[2] == shape[3]
     return "a buffer that transformers computes" if is_mask or _OBSOLETE.search(name) else ""
@@ -113,15 +120,14 @@ def _unused_reason(model: Model, name: str, one: Packed) -> str:
 
 def _twice(loaded: Loaded, ties: Mapping[str, str]) -> Iterator[Finding]:
     """Yield tied tensors that are stored under both names, which transformers accepts."""
-    first: dict[str, str] = {}
-    pairs = ((first.setdefault(ties[name], name), name) for name in loaded.shapes)
-    twice = [name for one, name in pairs if one != name and loaded.sources[one] != loaded.sources[name]]
+    both = (name for name in loaded.sources if ties[name] != name and ties[name] in loaded.sources)
+    twice = [name for name in both if loaded.sources[name] != loaded.sources[ties[name]]]
     yield from about("tied", twice, "tied by the config, but stored separately", "", WARNING)
 
 
 def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
     """Yield the weights that are quantized in the file only, or by the config only."""
-    packed = {name for name, of in loaded.sources.items() if any(stored[one].packed for one in of)}
+    packed = {name for name, of in loaded.sources.items() if any(stored[one].is_packed for one in of)}
     wanted = set[str]()
     if model.is_quantized:
         try:
@@ -139,12 +145,13 @@ def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, Packed]) ->
 def _dtypes(loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
     """Yield weights whose dtype differs from that of the same weight in most layers, and mixed dtypes."""
     used = sorted({source for of in loaded.sources.values() for source in of})
-    plain = {name: stored[name].dtype for name in used if stored[name].dtype and not stored[name].packed}
+    plain = {name: stored[name].dtype for name in used if stored[name].dtype and not stored[name].is_packed}
+    folds = {name: fold_layers(name) for name in plain}
     counts: dict[str, Counter[str]] = {}
     for name, dtype in plain.items():
-        counts.setdefault(fold_layers(name), Counter())[dtype] += 1
+        counts.setdefault(folds[name], Counter())[dtype] += 1
     usual = {fold: found.most_common(1)[0][0] for fold, found in counts.items()}
-    odd = [name for name, dtype in plain.items() if dtype != usual[fold_layers(name)]]
+    odd = [name for name, dtype in plain.items() if dtype != usual[folds[name]]]
     yield from _by_layer("dtype", odd, lambda name: f"{plain[name]}, unlike other layers")
     floats = Counter(dtype for dtype in plain.values() if "float" in dtype)
     most = floats.most_common(1)[0][0] if floats else ""

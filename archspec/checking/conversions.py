@@ -26,6 +26,8 @@ _MLX: tuple[tuple[tuple[str, ...], str, list[Any]], ...] = (  # of mlx-lm: sourc
     ((r"\.switch_mlp\.down_proj\.weight",), ".experts.down_proj", ["Interleave"]),
     (_HEADS_MLX, ".self_attn.kv_b_proj.weight", ["Heads"]),
 )
+_INDEX = re.compile(r"\.\d")  # in the pattern of a transform: it depends on a layer number
+_PLACE = 90_000_000  # and the following numbers stand for layer numbers
 Parts = list[list[Shape]]  # the shapes of the tensors of each source
 Shapes = dict[int, list[Shape | None]]  # of the tensors that each source pattern found
 
@@ -42,9 +44,11 @@ class Transform(NamedTuple):
 
     def rename(self, name: str, active: set[int]) -> tuple[str, int | None]:
         """Return the new name and the number of the source that matched; None if none did."""
-        prefix = next((one for one in self.prefixes if name.startswith(one)), None)
-        inner = "" if prefix is None else name[len(prefix) :]
-        if prefix is None or (found := self.pattern.search(inner)) is None:
+        if not name.startswith(self.prefixes):
+            return name, None
+        prefix = next(one for one in self.prefixes if name.startswith(one))
+        inner = name[len(prefix) :]
+        if (found := self.pattern.search(inner)) is None:
             return name, None
         group = next(key for key, value in found.groupdict().items() if value is not None)
         source = int(group[1:])
@@ -57,6 +61,9 @@ class Transform(NamedTuple):
             captured = found.group(self.pattern.groupindex[group] + 1)
             target = target.replace(r"\1", str(int(captured) + self.offset) if self.offset else captured)
         return prefix + inner.replace(found[0], target, 1), source
+
+
+Renamed = tuple[str, Transform | None, int]  # the new name, the converter and the number of its source
 
 
 class Loaded(NamedTuple):
@@ -82,7 +89,7 @@ def base_prefix(tree: Node) -> str:
 
 def ignored_patterns(tree: Node) -> tuple[list[str], list[str]]:
     """Return the patterns of missing and of unexpected names that transformers ignores."""
-    lists = [_table()["ignored"].get(node.cls, ([], [])) for _, node in modules(tree)]
+    lists = [_table()["ignored"].get(cls, ([], [])) for _, cls, _ in _model_classes(tree)]
     return sorted({x for one, _ in lists for x in one}), sorted({x for _, one in lists for x in one})
 
 
@@ -91,12 +98,8 @@ def transforms_of(tree: Node) -> list[Transform]:
     table, base = _table(), base_prefix(tree)
     seen: dict[str, list[str]] = {}
     found: list[Transform] = []
-    for path, node in modules(tree):
-        model_type = node.scope.spec.model_type if node.scope else ""
-        cls = node.cls
-        if node.scope and cls not in table["prefix_of"] and path == base != "":
-            cls = next(iter(node.scope.spec.architectures), "")  # a spec's variant of the base model
-        if cls not in table["prefix_of"] or _is_claimed(seen, cls, path):
+    for path, cls, model_type in _model_classes(tree):
+        if _is_claimed(seen, cls, path):
             continue
         is_class = cls in table["transforms"]
         if not is_class and _is_claimed(seen, model_type, path):
@@ -120,6 +123,19 @@ def transforms_of(tree: Node) -> list[Transform]:
     return found
 
 
+def _model_classes(tree: Node) -> Iterator[tuple[str, str, str]]:
+    """Yield the path, the class and the model type of a model and of the models in it."""
+    prefixes, classes = _table()["prefix_of"], dict[str, str]()
+    for path, node in modules(tree):
+        outer, _, name = path.rpartition(".")
+        classes[path] = node.cls
+        is_base = bool(name) and prefixes.get(classes[outer]) == name
+        if node.scope is not None and node.cls not in prefixes and is_base:  # a spec's variant of the class
+            classes[path] = next(iter(node.scope.spec.architectures), "")
+        if node.scope is not None and classes[path] in prefixes:
+            yield path, classes[path], node.scope.spec.model_type
+
+
 def _is_claimed(seen: dict[str, list[str]], name: str, path: str) -> bool:
     return any(one == "" or path.startswith(one + ".") for one in seen.get(name, ()))
 
@@ -133,28 +149,26 @@ def _transform(line: dict[str, Any], prefixes: tuple[str, ...]) -> Transform:
 def load(stored: Mapping[str, Packed], expected: Mapping[str, Shape], tree: Node) -> Loaded:
     """Return what the model of a tree takes from stored tensors, as transformers loads them."""
     transforms, base = transforms_of(tree), base_prefix(tree)
-    renames = [one for one in transforms if not one.operations]
-    converters = [one for one in transforms if one.operations]
+    odd = (one for one in transforms if one.is_group or one.offset or _INDEX.search(one.pattern.pattern))
+    is_regular = next(odd, None) is None  # layer numbers do not matter
+    renamed: dict[str, Renamed] = {}
     collected: dict[str, tuple[Transform | None, Shapes]] = {}
     loaded, active = Loaded({}, {}, {}, set()), set[int]()
-    for name in sorted(stored, key=_natural_key):
-        target, converter, source = name, None, None
-        for one in renames:
-            target, _ = one.rename(target, active)
-        for one in converters:
-            target, source = one.rename(target, active)
-            if source is not None:
-                converter = one
-                break
+    for name in sorted(stored):
+        key, numbers = _without_numbers(name) if is_regular else (name, [])
+        if key not in renamed:
+            renamed[key] = _rename(key, transforms, active)
+        target, converter, source = renamed[key]
+        for index, number in enumerate(numbers):
+            target = target.replace(str(_PLACE + index), number)
         target = _fit_prefix(target, base, expected)
         if target not in expected and name in expected:
-            target, converter, source = _fit_prefix(name, base, expected), None, None
+            target, converter, source = _fit_prefix(name, base, expected), None, 0
         if target not in expected:
             loaded.unexpected[name] = target
             continue
-        shape = stored[name].shape
         _, shapes = collected.setdefault(target, (converter, {}))
-        shapes.setdefault(source or 0, []).append(shape)
+        shapes.setdefault(source, []).append(stored[name].shape)
         loaded.sources.setdefault(target, []).append(name)
     for target, (converter, shapes) in collected.items():
         for name, shape in _convert(converter, target, shapes, expected, loaded.unknown).items():
@@ -163,8 +177,31 @@ def load(stored: Mapping[str, Packed], expected: Mapping[str, Shape], tree: Node
     return loaded
 
 
-def _natural_key(name: str) -> list[tuple[int, int, str]]:
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in name.split(".")]
+def _without_numbers(name: str) -> tuple[str, list[str]]:
+    """Return a name with other numbers in place of its layer numbers, and these.
+
+    >>> _without_numbers("layers.3.mlp.experts.12.w1.weight")
+    ('layers.90000000.mlp.experts.90000001.w1.weight', ['3', '12'])
+    """
+    parts, numbers = name.split("."), list[str]()
+    for index, part in enumerate(parts):
+        if part.isdecimal():
+            parts[index] = str(_PLACE + len(numbers))
+            numbers.append(part)
+    return ".".join(parts), numbers
+
+
+def _rename(name: str, transforms: list[Transform], active: set[int]) -> Renamed:
+    """Return a name after all renames and the first converter that matches, and which of its sources did."""
+    for one in transforms:
+        if not one.operations:
+            name, _ = one.rename(name, active)
+    for one in transforms:
+        if one.operations:
+            name, source = one.rename(name, active)
+            if source is not None:
+                return name, one, source
+    return name, None, 0
 
 
 def _fit_prefix(name: str, base: str, expected: Mapping[str, Shape]) -> str:
@@ -193,19 +230,21 @@ def _convert(
                 unknown.add(operation)
                 return dict.fromkeys(names)
             known = _OPERATIONS[operation](known, expected[target], *dims)
-    except (IndexError, ValueError):  # tensors with too few dimensions
+    except (IndexError, ValueError):  # tensors that the operation cannot join
         known = [[(-1,)]]
     return {target: known[0][0]}
 
 
 def _stack(parts: Parts, _: Shape, dim: int) -> Parts:
-    """Stack the tensors of each source; unequal ones have a shape that nothing expects."""
-    sizes = [len(part) if len({*part}) == 1 else -1 for part in parts]
-    return [[(*one[:dim], size, *one[dim:])] for size, (one, *_) in zip(sizes, parts, strict=True)]
+    if any(len({*part}) > 1 for part in parts):
+        raise ValueError("tensors of different shapes")
+    return [[(*part[0][:dim], len(part), *part[0][dim:])] for part in parts]
 
 
 def _concatenate(parts: Parts, _: Shape, dim: int) -> Parts:
     every = [shape for part in parts for shape in part]
+    if len({_resize(shape, dim, 0) for shape in every}) > 1:
+        raise ValueError("tensors of different shapes")
     return [[_resize(every[0], dim, sum(shape[dim] for shape in every))]]
 
 

@@ -1,6 +1,6 @@
 """Quantized weights in files: the tensors that each format stores for one weight, and the weight's shape.
 
-Sources: the formats of formulas/weight_formats.json.
+The layouts are those of formulas/weight_formats.json, which names their sources.
 """
 
 from __future__ import annotations
@@ -12,22 +12,14 @@ from typing import NamedTuple
 from archspec.checkpoints.records import Shape, StoredTensor
 
 _WORD = 32  # bits of the integers that elements are packed into
-_GROUP = 64  # of MLX, unless the config has another one
-# tensors that are stored with a weight -> the ends of the tensor with its elements
-_PARTS = {
-    "qzeros scales g_idx": (".qweight",),
-    "scales biases": (".weight",),
-    "weight_scale weight_shape weight_zero_point weight_g_idx weight_global_scale": (
-        ".weight_packed",
-        ".weight",
-    ),
-    "input_global_scale input_scale input_zero_point output_scale": (".weight_packed", ".weight"),
-    "weight_scale_2 weight_scale_inv activation_scale scale SCB weight_format": (".weight",),
-    "weight.absmax weight.quant_map weight.nested_absmax weight.nested_quant_map": (".weight",),
-    "weight.quant_state.bitsandbytes__nf4 weight.quant_state.bitsandbytes__fp4": (".weight",),
-}
-_ENDS = [(f".{end}", starts) for ends, starts in _PARTS.items() for end in ends.split()]
-_ENDS += [("_scales", ("_blocks",)), ("_scale_inv", ("",)), ("_scale", ("",)), ("_activation_scale", ("",))]
+_COMPANION = re.compile(  # names of tensors that are stored with the elements of a weight
+    r"(.+?)(\.(qzeros|scales|biases|g_idx|scale|SCB|weight_format|(input|output|activation)_(global_)?scale"
+    r"|input_zero_point|weight_(global_scale|zero_point|shape|g_idx|scale(_2|_inv)?)"
+    r"|weight\.((nested_)?(absmax|quant_map)|quant_state\.bitsandbytes__(nf4|fp4)))"
+    r"|_scales|_scale|_scale_inv|_activation_scale)$"
+)
+_ELEMENTS = (".qweight", ".weight_packed", ".weight", "_blocks", "")  # ends of the tensor with the elements
+_PACKED_DTYPES = ("", "int8", "uint8", "int32", "uint32", "float8_e4m3fn", "float8_e5m2")  # "" of an index
 _NEEDED = {".qweight": (".scales", ".qzeros"), ".weight_packed": (".weight_scale",), "_blocks": ("_scales",)}
 _CACHE_SCALE = re.compile(r"\.[kv]_(scale|zero_point)$|\.(k_proj|v_proj)\.output_scale$")
 
@@ -37,13 +29,12 @@ class Packed(NamedTuple):
 
     shape: Shape | None
     dtype: str
-    packed: bool = False
-    flat: bool = False  # only the number of elements is known
-    parts: tuple[str, ...] = ()
+    is_packed: bool = False
+    is_flat: bool = False  # only the number of elements is known
 
 
 def unpack(
-    tensors: Iterable[StoredTensor], bits: int = 4, group: int = _GROUP
+    tensors: Iterable[StoredTensor], bits: int = 4, group: int = 64
 ) -> tuple[dict[str, Packed], list[str]]:
     """Return the weights of stored tensors by name, and the names of scales that are missing.
 
@@ -51,51 +42,39 @@ def unpack(
     """
     stored = {one.name: one for one in tensors}
     parts: dict[str, dict[str, StoredTensor]] = {}
-    for name, one in stored.items():
-        for end, starts in _ENDS:
-            if name.endswith(end):
-                base = name.removesuffix(end)
-                start = next(
-                    (start for start in starts if base + start in stored and base + start != name), None
-                )
-                if start is not None:
-                    parts.setdefault(base + start, {})[end] = one
-                    break
+    for name in stored:
+        if found := _COMPANION.match(name):
+            ends = (end for end in _ELEMENTS if found[1] + end in stored)
+            data = found[1] + next(ends, "")
+            if data in stored and data != name and stored[data].dtype in _PACKED_DTYPES:
+                parts.setdefault(data, {})[found[2]] = stored[name]
     companions = {one.name for found in parts.values() for one in found.values()}
     weights, missing = {}, []
     for name, one in stored.items():
         if name in companions or _CACHE_SCALE.search(name):
             continue
-        end = next((end for end in _NEEDED if name.endswith(end)), "")
-        found = parts.get(name, {})
+        own, end = parts.get(name, {}), next((end for end in _NEEDED if name.endswith(end)), "")
         base = name.removesuffix(end)
-        missing += [base + part for part in _NEEDED.get(end, ()) if part not in found]
-        label = base if end == "_blocks" else base + ".weight" if end else name
-        if not end and not found:
-            weights[label] = Packed(one.shape, one.dtype)
-            continue
-        shape = None if one.shape is None else _shape(one, end, found, bits, group)
-        flat = ".weight.absmax" in found
-        weights[label] = Packed(shape, one.dtype, True, flat, tuple(x.name for x in found.values()))
+        missing += [base + part for part in _NEEDED.get(end, ()) if part not in own]
+        label = base if end == "_blocks" else f"{base}.weight" if end else name
+        shape = one.shape if one.shape is None or not (own or end) else _shape(one, end, own, bits, group)
+        weights[label] = Packed(shape, one.dtype, bool(own or end), ".weight.absmax" in own)
     return weights, missing
 
 
 def _shape(one: StoredTensor, end: str, parts: dict[str, StoredTensor], bits: int, group: int) -> Shape:
     """Return the shape of a weight from the tensors that store it."""
-    shape = one.shape or ()
+    *outer, last = one.shape or (0,)
     scales = next((x.shape for key, x in parts.items() if "scale" in key and x.shape), ())
-    if end == ".qweight" and len(shape) == 2:
-        rows, columns = shape
-        outputs = scales[-1] if scales else columns
-        return (outputs, rows) if outputs != columns else (columns, rows * _WORD // bits)
-    if end == "_blocks":
-        return (*shape[:-3], shape[-2] * shape[-1] * 2, shape[-3])
+    if end == ".qweight" and len(outer) == 1:  # AWQ packs the outputs, GPTQ the inputs, which come first
+        is_awq = bool(scales) and scales[-1] != last
+        return (scales[-1], outer[0]) if is_awq else (last, outer[0] * _WORD // bits)
+    if end == "_blocks" and len(outer) == 3:  # of MXFP4, whose matrices are stored transposed
+        return (outer[0], outer[2] * last * 2, outer[1])
     if ".weight.absmax" in parts:
         return (one.numel * 2,)
-    if one.dtype == "uint8" and (end or ".weight_scale_2" in parts):  # two elements of 4 bits a byte
-        return (*shape[:-1], shape[-1] * 2)
+    if one.dtype == "uint8" and (end or ".weight_scale_2" in parts):  # NVFP4
+        return (*outer, last * 2)
     if one.dtype == "int32" and end:
-        return (*shape[:-1], shape[-1] * _WORD // bits)
-    if one.dtype == "uint32" and scales:
-        return (*shape[:-1], scales[-1] * group)
-    return shape
+        return (*outer, last * _WORD // bits)
+    return (*outer, scales[-1] * group) if one.dtype == "uint32" and scales else (*outer, last)

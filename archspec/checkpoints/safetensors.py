@@ -46,7 +46,12 @@ DTYPES = {
 }
 _LENGTH, _LIMIT = 8, 2**63  # bytes before the header; sizes are below
 _METADATA, _KEYS = "__metadata__", {"dtype", "shape", "data_offsets"}
-_MOST = {"{": MAX_TENSORS + 2, "[": 2 * MAX_TENSORS, ",": 8 * MAX_TENSORS}  # signs of a header
+_MOST = {
+    "{": MAX_TENSORS + 2,
+    "[": 2 * MAX_TENSORS,
+    ",": 8 * MAX_TENSORS,
+    ":": 5 * MAX_TENSORS,
+}
 
 
 def read_safetensors(path: str) -> Header:
@@ -78,7 +83,7 @@ def _parse(path: str, text: str) -> tuple[dict[str, Any], list[StoredTensor]]:
         raise refuse(path, f"invalid header: more than {MAX_TENSORS:,} tensors")
     try:
         entries = json.loads(text, object_pairs_hook=_read_object)
-        if type(entries) is not list:
+        if type(entries) is not list or not text.startswith("{"):
             raise ValueError("it is not an object of tensors")
         metadata = dict(next((value for name, value in entries if name == _METADATA), ()))
         found = (_tensor(path, name, value) for name, value in entries if name != _METADATA)
@@ -98,13 +103,13 @@ def _read_object(pairs: list[tuple[str, Any]]) -> Any:
 def _tensor(path: str, name: str, entry: Any) -> StoredTensor:
     """Return the tensor of an entry. Errors: :class:`ValueError`."""
     if type(entry) is not tuple:
-        raise ValueError(f"the entry of {name!r} must have dtype, shape and data_offsets")
+        raise ValueError(f"the entry of {name[:60]!r} must have dtype, shape and data_offsets")
     dtype, shape, offsets = entry
     if (known := DTYPES.get(dtype)) is None:
-        raise ValueError(f"{name!r} has the unknown dtype {str(dtype)[:40]!r}")
+        raise ValueError(f"{name[:60]!r} has the unknown dtype {str(dtype)[:40]!r}")
     first, last = offsets
     if {*map(type, shape), type(first), type(last)} != {int} or not 0 <= first <= last < _LIMIT:
-        raise ValueError(f"shape and data_offsets of {name!r} must be sizes, a start and an end")
+        raise ValueError(f"shape and data_offsets of {name[:60]!r} must be sizes, a start and an end")
     if shape and not 0 <= min(shape) <= max(shape) < _LIMIT:
-        raise ValueError(f"{name!r} has an invalid shape")
+        raise ValueError(f"{name[:60]!r} has an invalid shape")
     return StoredTensor(name, known, tuple(shape), last - first, path, first)
