@@ -91,6 +91,24 @@ class Adapter(OfModel, Report):
         """
         return [one for one in self._tensors if frozen or one.trainable]
 
+    @check_arguments
+    def flops(self, batch: int = 1, tokens: int | None = None, train: bool = False, **lengths: Any) -> int:
+        """Return the FLOPs of a forward pass; with ``train`` also those of the gradients that it needs.
+
+        Lengths are those of :meth:`archspec.Model.forward`. A gradient is needed for the trained parameters,
+        and for what depends on them. Frozen weights have none.
+
+        >>> import archspec
+        >>> adapter = archspec.load("LlamaForCausalLM", set={"num_hidden_layers": 2}).lora(r=16)
+        >>> adapter.flops(tokens=128, train=True) / adapter.flops(tokens=128)
+        1.9801
+        """
+        from archspec.adapters.costs import AdaptedCall
+
+        call = self.model.forward(batch=batch, tokens=tokens, **lengths)
+        found = AdaptedCall(call, self.tree, self.options.use_dora)
+        return found.training_flops if train else found.forward_flops
+
     def blocks(self) -> Iterator[Block]:
         """Yield the counts, and the tensors that are trained, once for equal layers."""
         yield facts_table(self, "lora")
