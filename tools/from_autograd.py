@@ -1,6 +1,6 @@
 """Writes formulas/gradients.json: which products of a layer have gradients if only some modules are trained.
 
-`python -m tools.from_autograd [FILTER]` runs classes on the meta device, and reads autograd's graph. A product
+`python -m tools.from_autograd [FILTER]` runs classes on the meta device and reads the graph of autograd. A product
 has a gradient for each of its operands that depends on a trained parameter. Layers are recorded once for each
 class and set of modules; so the record holds for configs with other sizes and patterns of layers.
 """

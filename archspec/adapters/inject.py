@@ -40,7 +40,7 @@ def inject(base: Module, root: Node, options: Options, model_type: str, architec
             raise ArchspecError(f"adapters of {architecture} are not supported: {message}")
     heads = _HEADS.get(options.task_type or "", ())
     saved = (*options.modules_to_save, *heads)
-    if options.task_type != "QUESTION_ANS":  # whose heads are added after the targets are chosen
+    if options.task_type == "SEQ_CLS":  # others add their heads after the targets are chosen
         options = options._replace(modules_to_save=saved)
     if options.task_type in _GENERATES and architecture not in facts()["generative"]:
         message = f"{architecture} does not generate text, which task_type={options.task_type} needs"
