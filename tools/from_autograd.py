@@ -1,8 +1,8 @@
 """Writes formulas/gradients.json: which products of a layer have gradients if only some modules are trained.
 
-`python -m tools.from_autograd [FILTER]` runs classes on the meta device and reads the graph of autograd. A product
-has a gradient for each of its operands that depends on a trained parameter. Layers are recorded once for each
-class and set of modules; so the record holds for configs with other sizes and patterns of layers.
+`python -m tools.from_autograd [FILTER]` runs classes on the meta device and reads the graph of autograd. A
+product has a gradient for each of its operands that depends on a trained parameter. Layers are recorded once
+for each class and set of modules; so the record holds for configs with other sizes and patterns of layers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def products_of(model: Any, call: Call) -> list[Product]:
     for module in model.modules():
         if hasattr(module, "layerdrop"):
             module.training = False
-    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    names = _names(model)
     running: list[str] = []
     origins: dict[int, tuple[str, int]] = {}
 
@@ -85,6 +85,15 @@ def products_of(model: Any, call: Call) -> list[Product]:
             kept = _without_bias(node, below) if bias else operands
             found.append(Product(path, flops, tuple(kept)))
     return found
+
+
+def _names(model: Any) -> dict[int, str]:
+    """Return the names of parameters by identity; of tied ones that of an embedding."""
+    from torch import nn
+
+    found = {id(parameter): name for name, parameter in model.named_parameters()}
+    tables = ((path, one) for path, one in model.named_modules() if isinstance(one, nn.Embedding))
+    return found | {id(one.weight): f"{path}.weight" for path, one in [*tables][::-1]}
 
 
 def _without_bias(node: Any, below: dict[Any, frozenset[str]]) -> list[frozenset[str]]:
@@ -123,13 +132,37 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
         for place, path in [*enumerate(listed)][::-1]:  # the first one, which follows no other, last
             previous = f"{listed[place - 1]}." if place else ""
             row = _layer(f"{path}.", previous, others, products, parameters)
-            if row[1] and all(one[0] != row[0] for one in layers.setdefault(classes[path], [])):
-                layers[classes[path]].append(row)
+            rows = layers.setdefault(classes[path], [])
+            same = next((one for one in rows if one[0] == row[0]), None)
+            if row[1] and same is None:
+                rows.append(row)
+            elif not place and same is not None:
+                _copy_last_bits(row, same)
     inside = tuple(f"{stack}." for stack in stacks)
+    reads = {one: {_stack_of(name, stacks) for name in _read_by(one, products)} - {one} for one in stacks}
+    if any(one in reads.get(other, ()) for one in stacks for other in reads[one]):
+        raise ValueError("the lists of layers depend on each other")
     within = [one for one in products if one.path.startswith(inside)]
     read = {name for one in within for operand in one.operands for name in operand}
     inputs_ = {name.rpartition(".")[0] for name in read if not name.startswith(inside)}
     return {"stacks": [*stacks], "inputs": sorted(inputs_), "layers": layers}
+
+
+def _read_by(stack: str, products: list[Product]) -> set[str]:
+    """Return the parameters that the products of a list of layers depend on."""
+    within = (one for one in products if one.path.startswith(f"{stack}."))
+    return {name for one in within for operand in one.operands for name in operand}
+
+
+def _stack_of(name: str, stacks: dict[str, None]) -> str:
+    return next((one for one in stacks if name.startswith(f"{one}.")), "")
+
+
+def _copy_last_bits(first: list[Any], later: list[Any]) -> None:
+    """Copy the bits for other lists from the first layer: later ones also depend on these through it."""
+    last = 1 << (len(first[0]) + 1)
+    for row, other in zip(first[1], later[1], strict=True):
+        other[2] = [mask & ~last | own & last for own, mask in zip(row[2], other[2], strict=True)]
 
 
 def _index(path: str) -> int:

@@ -66,10 +66,11 @@ class AdaptedCall:
             base = module.children["base_layer"]
             if base.kind not in _LINEAR or module.role == "parameter" or base.path in self.wrapped:
                 raise self._refuse(f"{base.path} is adapted, and not a linear layer that runs once")
-            if base.path not in self.products:
+            if base.path in self.products:
+                self.wrapped[base.path] = module
+                self.trained.add(base.path)
+            elif base.path.rpartition(".")[0] in self.products:
                 raise self._refuse(f"{base.path} does not run as a layer")
-            self.wrapped[base.path] = module
-            self.trained.add(base.path)
         for name, weight in module.weights.items():
             if weight.origin:
                 self.owners.add(module.path)
@@ -111,8 +112,10 @@ class AdaptedCall:
         facts = _record()["classes"][self.call.architecture]
         first = set(facts["inputs"])
         starts, reached, seen = bool(self.trained & first), False, set[str]()
-        if starts and first & self.products.keys():
-            raise self._refuse("modules before the layers are trained")
+        if starts and (inputs := first & self.products.keys()):
+            if len(inputs) > 1 or self.trained & first != inputs or inputs & self.weights:
+                raise self._refuse("modules before the layers are trained")
+            yield sum(self._adapter_gradients(path, has_input=False) for path in inputs)
         for stack in facts["stacks"]:
             before, cross = starts, reached
             for path, node in _layers_of(self.call.tree, stack):
@@ -131,7 +134,16 @@ class AdaptedCall:
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
         parts = {one[len(path) + 1 :] for one in self.owners if _is_below(one, path)}
-        rows = [one for one in _record()["layers"].get(node.cls, ()) if set(one[0]) == parts]
+        known = {
+            one[len(path) + 1 :]
+            for one, found in self.products.items()
+            if _is_below(one, path) and found.backward
+        }
+        rows = [
+            one
+            for one in _record()["layers"].get(node.cls, ())
+            if set(one[0]) == parts and {row[0] for row in one[1]} == known
+        ]
         if len(rows) != 1:
             raise self._refuse(f"the dependencies in {path} were not recorded")
         return rows[0]
@@ -172,6 +184,8 @@ class AdaptedCall:
 
     def _outside(self, path: str, reached: bool) -> int:
         found = self.products[path]
+        if not found.backward:
+            return 0  # the output does not depend on it
         needed = reached + (path in self.weights)
         if needed and found.backward != 2 * found.flops:
             raise self._refuse(f"the gradients of {path} are not known")

@@ -92,4 +92,5 @@ def _row(name: str, patterns: list[Any]) -> SymbolicTensor:
     rows = [row for pattern, row in patterns if pattern.fullmatch(name)]
     if len(rows) != 1:
         raise FormulaError(f"there is no closed form: layers with {name} differ")
-    return rows[0]
+    found: SymbolicTensor = rows[0]
+    return found

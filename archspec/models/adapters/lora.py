@@ -66,12 +66,23 @@ class Adapter(OfModel, Report):
         title="trainable share",
         text=lambda _, self: share(self.trainable_params, self.params),
     )
+    forward_flops: int | None = fact(
+        "FLOPs of a forward pass; null without lengths",
+        lambda self: self.flops(**self.lengths) if self.lengths else None,
+        title="forward FLOPs",
+    )
+    step_flops: int | None = fact(
+        "FLOPs of a forward pass and of the gradients that the trained parameters need",
+        lambda self: self.flops(**self.lengths, train=True) if self.lengths else None,
+        title="training step FLOPs",
+    )
     trained: list[AdapterTensor] = fact(
         "the tensors that are trained", lambda self: self.tensors(), kind="list[Trained]"
     )
 
     def __init__(self, model: Any, options: Options, tree: Module) -> None:
         self.model, self.options, self.tree = model, options, tree
+        self.lengths = dict[str, Any]()  # of the forward pass of a report
         self.architecture, self.model_type = model.architecture, model.model_type
         self.trainable_params = sum(one.numel for one in self._tensors if one.trainable)
         self.params = sum(one.numel for one in self._tensors)
