@@ -47,6 +47,8 @@ class AdaptedCall:
 
     def __init__(self, call: Forward, top: Module, use_dora: bool) -> None:
         self.call, self.top, self.use_dora = call, top, use_dora
+        if call.architecture not in _record()["classes"]:
+            raise self._refuse("the dependencies between its products were not recorded")
         self.products = {path: found for path, found in _products(call.tree) if found.flops}
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
@@ -99,13 +101,14 @@ class AdaptedCall:
         return self.forward_flops + sum(self._gradients())
 
     def _check_record(self) -> None:
-        """Raise :class:`ArchspecError` for a class, or values of fields, without a record."""
+        """Raise :class:`ArchspecError` for flags that may change the dependencies between products."""
         scope = self.call.scope
         usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
         changed = [name for name in scope.spec.fields if _differs(scope, usual, name)]
-        if self.call.architecture not in _record()["classes"] or changed:
-            reason = f" for {', '.join(changed)}" if changed else ""
-            raise self._refuse(f"the dependencies between its products were not recorded{reason}")
+        if changed:
+            raise self._refuse(
+                f"the dependencies between its products were not recorded for {', '.join(changed)}"
+            )
 
     def _gradients(self) -> Iterator[int]:
         """Yield the FLOPs of the gradients in each layer, then outside of layers."""
@@ -119,7 +122,7 @@ class AdaptedCall:
         for stack in facts["stacks"]:
             before, cross = starts, reached
             for path, node in _layers_of(self.call.tree, stack):
-                inside = _below(path, [*self.products, *self.trained])
+                inside = _paths_below(path, [*self.products, *self.trained])
                 seen |= inside
                 layer = self._layer(path, node)
                 yield from self._layer_gradients(path, layer, inside, before, cross)
@@ -129,7 +132,7 @@ class AdaptedCall:
         if not reached and len(outside) > 1 and self.trained:
             raise self._refuse("nothing in the layers is trained")
         for path in outside:
-            yield self._outside(path, reached)
+            yield self._head_gradients(path, reached)
 
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
@@ -182,7 +185,7 @@ class AdaptedCall:
         first, second, _ = self._adapter(path)
         return first * (1 + has_input) + 2 * second
 
-    def _outside(self, path: str, reached: bool) -> int:
+    def _head_gradients(self, path: str, reached: bool) -> int:
         found = self.products[path]
         if not found.backward:
             return 0  # the output does not depend on it
@@ -214,7 +217,7 @@ def _is_below(path: str, outer: str) -> bool:
     return path == outer or path.startswith(f"{outer}.")
 
 
-def _below(outer: str, paths: list[str]) -> set[str]:
+def _paths_below(outer: str, paths: list[str]) -> set[str]:
     return {path for path in paths if _is_below(path, outer)}
 
 

@@ -61,7 +61,7 @@ def read_options(adapter: Any, given: Mapping[str, Any]) -> Options:
     known = facts()["defaults"]
     for name, value in options.items():
         if name not in known and name not in _WITHOUT_EFFECT:
-            raise ArchspecError(f"peft's LoraConfig has no option {name!r}", help=_nearest(name, known))
+            raise ArchspecError(f"peft's LoraConfig has no option {name!r}", help=_nearest_names(name, known))
         if name in Options._fields or name in _WITHOUT_EFFECT:
             continue
         if name == "init_lora_weights" and value in _INITIALIZATIONS:
@@ -93,7 +93,7 @@ def _read_file(adapter: Any) -> dict[str, Any]:
     return options
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _nearest_names(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known) or f"choose from: {', '.join(known)}"
 
 
@@ -107,12 +107,12 @@ def _read(name: str, value: Any) -> Any:
     return found
 
 
-def _plain(*kinds: type) -> Callable[[Any], Any]:
+def _plain_reader(*kinds: type) -> Callable[[Any], Any]:
     """Return a reader of values of some types; a bool is not an int."""
     return lambda value: value if type(value) in kinds else None
 
 
-def _listed(kind: type, made: Callable[[Any], Any] = tuple) -> Callable[[Any], Any]:
+def _list_reader(kind: type, made: Callable[[Any], Any] = tuple) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         is_list = isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
         return made(value) if is_list and all(type(one) is kind for one in value) else None
@@ -120,30 +120,32 @@ def _listed(kind: type, made: Callable[[Any], Any] = tuple) -> Callable[[Any], A
     return read
 
 
-def _first(*readers: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _first_reader(*readers: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a reader that tries several ones."""
     return lambda value: next((found for one in readers if (found := one(value)) is not None), None)
 
 
 def _pairs(value: Any) -> Any:
-    pairs = [_listed(int)(one) for one in value] if isinstance(value, list | tuple) else [None]
+    pairs = [_list_reader(int)(one) for one in value] if isinstance(value, list | tuple) else [None]
     return tuple(pairs) if all(one and len(one) == 2 for one in pairs) else None
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("target_modules", "exclude_modules"), _first(_plain(str), _listed(str, frozenset))),
-    **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), _plain(bool)),
-    **dict.fromkeys(("bias", "task_type"), _plain(str)),
-    "r": _plain(int),
-    "modules_to_save": _listed(str),
-    "target_parameters": _listed(str, frozenset),
-    "layers_to_transform": _first(_plain(int), _listed(int)),
-    "layers_pattern": _first(
-        lambda value: (value,) * bool(value) if type(value) is str else None, _listed(str)
+    **dict.fromkeys(
+        ("target_modules", "exclude_modules"), _first_reader(_plain_reader(str), _list_reader(str, frozenset))
+    ),
+    **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), _plain_reader(bool)),
+    **dict.fromkeys(("bias", "task_type"), _plain_reader(str)),
+    "r": _plain_reader(int),
+    "modules_to_save": _list_reader(str),
+    "target_parameters": _list_reader(str, frozenset),
+    "layers_to_transform": _first_reader(_plain_reader(int), _list_reader(int)),
+    "layers_pattern": _first_reader(
+        lambda value: (value,) * bool(value) if type(value) is str else None, _list_reader(str)
     ),
     "rank_pattern": lambda value: value if isinstance(value, Mapping) else None,
     "layer_replication": _pairs,
-    "lora_dropout": _plain(int, float),
+    "lora_dropout": _plain_reader(int, float),
 }
 
 

@@ -138,7 +138,7 @@ class Adapter(OfModel, Report):
         return trained_form(self.model, self.tree, self.options.r)
 
     @cached_property
-    def added(self) -> frozenset[str]:
+    def added_names(self) -> frozenset[str]:
         """The names of the parameters that peft adds: matrices, magnitudes, and copies of modules."""
         names = (one.name for one in self._tensors)
         return frozenset(name for name in names if ".lora_" in name or ".modules_to_save." in name)

@@ -50,7 +50,7 @@ class AdapterMemory(OfModel, Report):
         trained = {name: one for name, one in adapter.tree.named_weights() if one.trainable}
         matrices = frozenset(name for name, one in trained.items() if not one.origin)
         states = States(optimizer_named(optimizer), dtype, matrices, Ranks(), 0)
-        for names in (adapter.added, trained):
+        for names in (adapter.added_names, trained):
             rows = states.rows([_part(name, one.shape) for name, one in trained.items() if name in names])
             are_weights = names is not trained
             self.parts += [row for row in rows if row.name.startswith("weights") == are_weights and row.bytes]
