@@ -27,10 +27,13 @@ from archspec.reference.classes import model_class, versions
 from archspec.reference.construction import build_class
 from archspec.specs.library import shipped_library
 from archspec.tree.tensors import modules
-from archspec.verifying.generate.sampling import Sampler, valid_configs
+from archspec.verifying.costs.cases import make_runnable
+from archspec.verifying.costs.fitting import default_config
+from archspec.verifying.generate.sampling import Sampler
 
 PATH = Path(shipped_library().folder) / "adapters.json"
 _INDEX = re.compile(r"(^|\.)\d+(?=\.|$)")
+_DRAWS, _BUILDS = 9, 2  # random configs to try, and models to build of each class
 _BUILT_IN = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding")  # of torch.nn, whose subclasses may differ
 
 
@@ -181,12 +184,16 @@ def _finds_ties(built: Any) -> bool:
 def builds(model_type: str, name: str) -> Iterator[tuple[Any, Any]]:
     """Yield the spec's tree and the built model for the default config, and for another one."""
     spec = shipped_library().load(model_type)
-    sampler = Sampler(spec, 0)
-    raws = [{"model_type": model_type}, *valid_configs(spec), *map(sampler.draw_config, range(2))]
-    for raw in raws:
+    draws = map(Sampler(spec, 0).draw_config, range(_DRAWS))
+    found = 0
+    for raw in [default_config(spec), *draws]:
         with suppress(Exception):  # a config may be rejected by either side
-            raw = {"model_type": model_type, **raw}
-            yield load(raw, name).root, build_class(name, raw, model_type)
+            raw = make_runnable({"model_type": model_type, **raw}, name)
+            root, built = load(raw, name).root, build_class(name, raw, model_type)
+            found += 1
+            yield root, built
+        if found == _BUILDS:
+            return
 
 
 def main() -> None:

@@ -23,6 +23,10 @@ _HEADS = {
 }
 _GENERATES = ("CAUSAL_LM", "SEQ_2_SEQ_LM")
 _BASE = "base_layer"
+_UNSUPPORTED = {
+    "unseen": "its modules were not compared with those of transformers",
+    "untied": "peft does not find its input embeddings",
+}
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -31,9 +35,12 @@ def inject(base: Module, root: Node, options: Options, model_type: str, architec
 
     Errors: :class:`ArchspecError` for what peft rejects, and for layers that are not supported.
     """
+    for reason, message in _UNSUPPORTED.items():
+        if architecture in facts()[reason]:
+            raise ArchspecError(f"adapters of {architecture} are not supported: {message}")
     heads = _HEADS.get(options.task_type or "", ())
     saved = (*options.modules_to_save, *heads)
-    if options.task_type != "QUESTION_ANS":  # whose heads are added after the targets are chosen
+    if options.task_type == "SEQ_CLS":  # others add their heads after the targets are chosen
         options = options._replace(modules_to_save=saved)
     if options.task_type in _GENERATES and architecture not in facts()["generative"]:
         message = f"{architecture} does not generate text, which task_type={options.task_type} needs"

@@ -27,7 +27,7 @@ def facts() -> dict[str, Any]:
 
 
 @cache
-def _modules_without_tensors() -> dict[str, dict[str, str]]:
+def _unlisted_kinds() -> dict[str, dict[str, str]]:
     """Return the kind of each module without tensors by its path, for each class that contains any."""
     found: dict[str, dict[str, str]] = {}
     for row, classes in facts()["unlisted"].items():
@@ -145,7 +145,7 @@ def _build(node: Node, path: str, weights: dict[str, Weight]) -> Module:
         else:
             module.children[name] = _build(child, full, weights)
     if not node.leaf:
-        for inside, kind in _modules_without_tensors().get(node.cls, {}).items():
+        for inside, kind in _unlisted_kinds().get(node.cls, {}).items():
             found = _make(module, inside.split("."))
             found.differs = kind == OTHER
             found.kind = found.kind if kind in ("", OTHER) else kind
@@ -153,7 +153,7 @@ def _build(node: Node, path: str, weights: dict[str, Weight]) -> Module:
 
 
 def _make(module: Module, path: list[str]) -> Module:
-    """Return the module at a path; one that does not exist is added without a kind."""
+    """Return the module at a path, which is added without a kind if it does not exist."""
     for name in path:
         outer, path_ = module, join_path(module.path, name)
         module = outer.children.setdefault(name, Module())

@@ -61,7 +61,7 @@ def read_options(adapter: Any, given: Mapping[str, Any]) -> Options:
     known = facts()["defaults"]
     for name, value in options.items():
         if name not in known and name not in _WITHOUT_EFFECT:
-            raise ArchspecError(f"peft's LoraConfig has no option {name!r}", help=_suggest(name, known))
+            raise ArchspecError(f"peft's LoraConfig has no option {name!r}", help=_nearest_names(name, known))
         if name in Options._fields or name in _WITHOUT_EFFECT:
             continue
         if name == "init_lora_weights" and value in _INITIALIZATIONS:
@@ -93,7 +93,7 @@ def _read_file(adapter: Any) -> dict[str, Any]:
     return options
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
+def _nearest_names(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known) or f"choose from: {', '.join(known)}"
 
 
@@ -107,12 +107,12 @@ def _read(name: str, value: Any) -> Any:
     return found
 
 
-def _read_type(*kinds: type) -> Callable[[Any], Any]:
+def _plain_reader(*kinds: type) -> Callable[[Any], Any]:
     """Return a reader of values of some types; a bool is not an int."""
     return lambda value: value if type(value) in kinds else None
 
 
-def _read_list(kind: type, made: Callable[[Any], Any] = tuple) -> Callable[[Any], Any]:
+def _list_reader(kind: type, made: Callable[[Any], Any] = tuple) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         is_list = isinstance(value, list | tuple | set | frozenset)
         return made(value) if is_list and all(type(one) is kind for one in value) else None
@@ -120,32 +120,32 @@ def _read_list(kind: type, made: Callable[[Any], Any] = tuple) -> Callable[[Any]
     return read
 
 
-def _read_any(*readers: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _first_reader(*readers: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a reader that tries several ones."""
     return lambda value: next((found for one in readers if (found := one(value)) is not None), None)
 
 
 def _pairs(value: Any) -> Any:
-    pairs = [_read_list(int)(one) for one in value] if isinstance(value, list | tuple) else [None]
+    pairs = [_list_reader(int)(one) for one in value] if isinstance(value, list | tuple) else [None]
     return tuple(pairs) if all(one and len(one) == 2 for one in pairs) else None
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
-        ("target_modules", "exclude_modules"), _read_any(_read_type(str), _read_list(str, frozenset))
+        ("target_modules", "exclude_modules"), _first_reader(_plain_reader(str), _list_reader(str, frozenset))
     ),
-    **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), _read_type(bool)),
-    **dict.fromkeys(("bias", "task_type"), _read_type(str)),
-    "r": _read_type(int),
-    "modules_to_save": _read_list(str),
-    "target_parameters": _read_list(str, frozenset),
-    "layers_to_transform": _read_any(_read_type(int), _read_list(int)),
-    "layers_pattern": _read_any(
-        lambda value: (value,) * bool(value) if type(value) is str else None, _read_list(str)
+    **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), _plain_reader(bool)),
+    **dict.fromkeys(("bias", "task_type"), _plain_reader(str)),
+    "r": _plain_reader(int),
+    "modules_to_save": _list_reader(str),
+    "target_parameters": _list_reader(str, frozenset),
+    "layers_to_transform": _first_reader(_plain_reader(int), _list_reader(int)),
+    "layers_pattern": _first_reader(
+        lambda value: (value,) * bool(value) if type(value) is str else None, _list_reader(str)
     ),
     "rank_pattern": lambda value: value if isinstance(value, Mapping) else None,
     "layer_replication": _pairs,
-    "lora_dropout": _read_type(int, float),
+    "lora_dropout": _plain_reader(int, float),
 }
 
 

@@ -64,6 +64,9 @@ def lora(args: Values) -> int:
         layers = options["layers_to_transform"].split(",")
         options["layers_to_transform"] = [_as_int(one, "--layers") for one in layers]
     found = load_model(args).lora(**options)
+    if args.tokens is not None:
+        lengths = {"batch": args.batch, "tokens": args.tokens, "encoder_tokens": args.encoder_tokens}
+        found.lengths = {name: length for name, length in lengths.items() if length is not None}
     print_json(found.as_json()) if args.json else print_report(found.blocks())
     return 0
 

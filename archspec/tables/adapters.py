@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.tables.option import Option
+from archspec.tables.option import COMMAND, Option
 
 _VERBS = ("lora",)
 _BIASES, _NAMES = ("none", "all", "lora_only"), "NAME,..."
@@ -28,5 +28,11 @@ ADAPTER_OPTIONS = (
     Option("lora_bias", "bool", "add a bias to the second matrix", _VERBS, default=False),
     Option("task_type", "str | None", "peft's task type, such as SEQ_CLS, which also trains the classifier",
            _VERBS, metavar="TYPE"),
+    Option("tokens", "int | None", "also report FLOPs of a forward pass and training step with N tokens",
+           _VERBS, metavar="N", where=COMMAND),
+    Option("batch", "int", "batch size of --tokens", _VERBS, default=1, metavar="N", needs=("tokens",),
+           where=COMMAND),
+    Option("encoder_tokens", "int | None", "encoder sequence length of --tokens", _VERBS, metavar="N",
+           needs=("tokens",), where=COMMAND),
 )
 # fmt: on

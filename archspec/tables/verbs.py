@@ -84,11 +84,11 @@ VERBS: dict[str, Verb] = {
         terms=_CACHES,
     ),
     "lora": Verb(
-        "parameters and tensors of a LoRA adapter, as peft adds it to a model",
+        "parameters, tensors and FLOPs of a LoRA adapter, as peft adds it to a model",
         (
             "lora LlamaForCausalLM --rank 16 --target q_proj,v_proj",
             "lora GPT2LMHeadModel --target all-linear --dora --save wte --json",
-            "lora BertForSequenceClassification --task-type SEQ_CLS",
+            "lora BertForSequenceClassification --task-type SEQ_CLS --tokens 128",
         ),
         method="lora",
     ),

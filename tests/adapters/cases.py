@@ -12,7 +12,7 @@ GPT2 = {"n_layer": 2, "n_embd": 64, "n_head": 4, "vocab_size": 100, "n_positions
 MIXTRAL = {**LLAMA, "num_local_experts": 3}
 TINY: dict[str, dict[str, Any]] = {"LlamaForCausalLM": LLAMA, "LlamaForSequenceClassification": LLAMA}
 TINY |= {"BertModel": BERT, "BertForQuestionAnswering": BERT, "BertForSequenceClassification": BERT}
-TINY |= {"GPT2LMHeadModel": GPT2, "MixtralForCausalLM": MIXTRAL}
+TINY |= {"BertForTokenClassification": BERT, "GPT2LMHeadModel": GPT2, "MixtralForCausalLM": MIXTRAL}
 TINY |= {"Wav2Vec2Model": {"num_hidden_layers": 1, "hidden_size": 64, "intermediate_size": 96}}
 TINY["Wav2Vec2Model"] |= {"num_attention_heads": 4, "num_conv_pos_embedding_groups": 8}
 EXPERTS = ["experts.gate_up_proj", "experts.down_proj"]
@@ -68,6 +68,7 @@ REJECTED: list[tuple[str, dict[str, Any], str]] = [  # class, options, and a par
     ("GPT2LMHeadModel", {"layer_replication": [[0, 1]], "target_modules": ["nothing"]}, "layer"),
     ("BertModel", {"task_type": "CAUSAL_LM"}, "generate"),
     ("BertForQuestionAnswering", {"task_type": "QUESTION_ANS", "target_modules": "all-linear"}, "qa_outputs"),
+    ("BertForTokenClassification", {"task_type": "TOKEN_CLS", "target_modules": ["classifier"]}, "adapter"),
     ("MixtralForCausalLM", {"target_modules": ["w1"]}, "w3"),
     ("MixtralForCausalLM", {}, "no module matches"),
     ("MixtralForCausalLM", {"target_parameters": EXPERTS, "target_modules": [], "use_dora": True}, "DoRA"),

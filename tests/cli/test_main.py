@@ -151,7 +151,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "quantization": {"quantization_config": {"quant_method": EVIL}},
 }
 OF_A_CONFIG = (
-    *(f"{verb} {{}}" for verb in ("count", "tree", "tensors", "formula", "sensitivity", "flops", "cache")),
+    *(
+        f"{verb} {{}}"
+        for verb in ("count", "tree", "tensors", "formula", "lora", "sensitivity", "flops", "cache")
+    ),
     *("memory {}", "memory {} --train", "diff {} gpt2", "diff {} gpt2 --format markdown", "table {} gpt2"),
     *("count {} --json", "table {} gpt2 --format latex", "table {} gpt2 --format markdown"),
     *("formula {} --format markdown", "formula {} --table latex", "sweep {} --set n_layer=1,2"),

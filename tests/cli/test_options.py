@@ -123,6 +123,9 @@ TRIED = """
     --compute 1e15 --law kaplan --sequence 77 --free hidden_size --tolerance 0 30 --within 0.4 0.01 --top 1
     --multiple hidden_size=96 intermediate_size=56 --ratio hidden_size/num_hidden_layers=60..61
     --image 32x32 --video 4@32x32 --audio 3000f --text 5 --freeze tower
+    --adapter adapter.json --rank 4 --target k_proj all-linear --exclude k_proj v_proj value
+    --save norm pooler --target-parameters up_proj.weight dense.weight --layers 1
+    --rank-pattern q_proj=2 query=2 --dora --lora-bias
     --schema --json --processed --last --train --checkpointing --standalone --piecewise --wide
 """
 VALUES = {  # some value of each option has an effect wherever the option has any
@@ -131,6 +134,8 @@ VALUES = {  # some value of each option has an effect wherever the option has an
 BY_DESIGN = {  # changes nothing in a line of this test
     "--json-schema": "prints the schema of the verb, as --help prints its help",
     "--yes": "agrees to what would take too long, or too much of the disk",
+    "--bias": "has an effect if a layer has a bias: see tests/adapters",
+    "--task-type": "has an effect if the class has a head that peft knows by name: see tests/adapters",
     "--specs": "has an effect if a folder has another spec of the class",
     "--notation": "has an effect if the file has another symbol",
     "--csv-safe": "has an effect if a text starts with =, +, - or @: see test_columns.py",
@@ -154,6 +159,7 @@ LINES: dict[str, list[str]] = {
     "count": ["llama.json", "vit.json"],
     "tree": ["llama.json"],
     "tensors": ["llama.json"],
+    "lora": ["llama.json", "bert.json", "llama.json --target q_proj --tokens 8"],
     "flops": ["llama.json", "bert.json --tokens 20", "vit.json --image 640x480"],
     "memory": ["llama.json", "bert.json --tokens 20", *(f"{one}.json --train" for one in CONFIGS)],
     "sensitivity": ["llama.json"],
@@ -174,6 +180,7 @@ def configs(folder: Path) -> Path:
         (folder / f"{name}.json").write_text(json.dumps({"model_type": name, **SIZES, **own}))
     shutil.copy(ROOT / "formulas" / "llama.yaml", folder)
     write_checkpoint(folder / "checkpoint", {"model_type": "llama", **SIZES, "vocab_size": 200})
+    (folder / "adapter.json").write_text(json.dumps({"peft_type": "LORA", "r": 2}))
     return folder
 
 

@@ -72,6 +72,13 @@ VALUES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "TEXT": (("bert", "Llama"), ("[", "*", "é")),
     "PERCENT": (("0", "0.1", "50"), ("1e9",)),
+    "NAME,...": (
+        ("q_proj,v_proj", "all-linear", "query", "c_attn", r".*proj"),
+        ("(", "norm", "layers", "lm_head"),
+    ),
+    "NAME=N": (("q_proj=2", "query=3"), ("q_proj=0", "(=1", "query=x")),
+    "N,...": (("0", "0,1"), ("-1", "a", "99")),
+    "TYPE": (("SEQ_CLS", "CAUSAL_LM"), ("NONE", "")),
     **dict.fromkeys(("RANKS", "STAGE", "B"), (NUMBERS[:6], ())),
     **dict.fromkeys(("N", "F", "C", "T", "BYTES"), (SIZES + NUMBERS[:6], NUMBERS)),
     **dict.fromkeys(("FILE", "FOLDER", "DIR"), ((*_FILES, "specs", "notation.yaml"), ("nowhere.yaml",))),

@@ -14,8 +14,11 @@ from archspec.tree.tensors import fold_layers
 from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    import sympy
+
     from archspec.adapters.modules import Module
     from archspec.adapters.options import Options
+    from archspec.models.adapters.memory import AdapterMemory
 
 
 class AdapterTensor(NamedTuple):
@@ -63,12 +66,23 @@ class Adapter(OfModel, Report):
         title="trainable share",
         text=lambda _, self: share(self.trainable_params, self.params),
     )
+    forward_flops: int | None = fact(
+        "FLOPs of a forward pass; null without lengths",
+        lambda self: self.flops(**self.lengths) if self.lengths else None,
+        title="forward FLOPs",
+    )
+    step_flops: int | None = fact(
+        "FLOPs of a forward pass and of the gradients that the trained parameters need",
+        lambda self: self.flops(**self.lengths, train=True) if self.lengths else None,
+        title="training step FLOPs",
+    )
     trained: list[AdapterTensor] = fact(
         "the tensors that are trained", lambda self: self.tensors(), kind="list[Trained]"
     )
 
     def __init__(self, model: Any, options: Options, tree: Module) -> None:
         self.model, self.options, self.tree = model, options, tree
+        self.lengths = dict[str, Any]()  # of the forward pass of a report
         self.architecture, self.model_type = model.architecture, model.model_type
         self.trainable_params = sum(one.numel for one in self._tensors if one.trainable)
         self.params = sum(one.numel for one in self._tensors)
@@ -90,6 +104,64 @@ class Adapter(OfModel, Report):
 'base_model.model.encoder.layer.0.attention.self.query.lora_A.weight', (8, 768))
         """
         return [one for one in self._tensors if frozen or one.trainable]
+
+    @check_arguments
+    def flops(self, batch: int = 1, tokens: int | None = None, train: bool = False, **lengths: Any) -> int:
+        """Return the FLOPs of a forward pass; with ``train`` also those of the gradients that it needs.
+
+        Lengths are those of :meth:`archspec.Model.forward`. A gradient is needed for the trained parameters,
+        and for what depends on them. Frozen weights have none.
+
+        >>> import archspec
+        >>> adapter = archspec.load("LlamaForCausalLM", set={"num_hidden_layers": 2}).lora(r=16)
+        >>> adapter.flops(tokens=128, train=True) / adapter.flops(tokens=128)
+        1.9801
+        """
+        from archspec.adapters.costs import AdaptedCall
+
+        call = self.model.forward(batch=batch, tokens=tokens, **lengths)
+        found = AdaptedCall(call, self.tree, self.options.use_dora)
+        return found.training_flops if train else found.forward_flops
+
+    @property
+    def formula(self) -> sympy.Expr:
+        """The closed form of :attr:`trainable_params`, in terms of config fields and the rank `r`.
+
+        Errors: :class:`archspec.FormulaError` if layers with the same name differ.
+
+        >>> import archspec
+        >>> archspec.load("BertModel").lora(target_modules=["query"]).formula
+        2*hidden_size*num_hidden_layers*r
+        """
+        from archspec.models.adapters.closed import trained_form
+
+        return trained_form(self.model, self.tree, self.options.r)
+
+    @cached_property
+    def added_names(self) -> frozenset[str]:
+        """The names of the parameters that peft adds: matrices, magnitudes, and copies of modules."""
+        names = (one.name for one in self._tensors)
+        return frozenset(name for name in names if ".lora_" in name or ".modules_to_save." in name)
+
+    @check_arguments
+    def memory(
+        self, weights: str | None = None, dtype: str | None = None, optimizer: str = "adamw"
+    ) -> AdapterMemory:
+        """Return weights, gradients and optimizer states of a training step; activations are not included.
+
+        ``weights`` is the weight format of the base model, ``dtype`` the dtype of its other weights, as for
+        :meth:`archspec.Model.weights`. peft keeps its matrices in float32, and copies in the base dtype.
+
+        >>> import archspec
+        >>> adapter = archspec.load("LlamaForCausalLM").lora(r=16, target_modules="all-linear")
+        >>> [(part.name, part.bytes) for part in adapter.memory(weights="nf4-double", dtype="bf16").parts][:2]
+        [('base weights', 3340613108), ('base weights', 524820480)]
+        """
+        from archspec.formats.dtypes import dtype_name
+        from archspec.models.adapters.memory import AdapterMemory
+
+        stored = self.model.weights(weights, dtype)
+        return AdapterMemory(self, stored, dtype_name(dtype or self.model.dtype), optimizer)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the counts, and the tensors that are trained, once for equal layers."""

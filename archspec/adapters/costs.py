@@ -1,0 +1,227 @@
+"""FLOPs of a model with an adapter, as torch's FlopCounterMode counts them: peft's products and gradients.
+
+formulas/gradients.json has the dependencies between the products of a layer, which tools/from_autograd.py
+reads from autograd's graph. A product has a gradient for each operand that depends on a trained parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+
+from archspec.adapters.modules import Module
+from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward
+from archspec.costs.totals import routed_share, walk
+from archspec.errors import ArchspecError
+from archspec.specs.files import read_json
+from archspec.tree.node import Node
+from archspec.typing_light import Any, NamedTuple
+
+_LINEAR = ("Linear", "Conv1D")
+_SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
+_HELP = "leave out the lengths for the parameters of the adapter"
+
+
+@cache
+def _record() -> dict[str, Any]:
+    """Return formulas/gradients.json."""
+    return dict(read_json("gradients.json"))
+
+
+class Product(NamedTuple):
+    """The products of a module in a call: FLOPs of the forward pass, and of the gradients of all operands."""
+
+    flops: int
+    backward: int
+
+
+class AdaptedCall:
+    """A forward pass of a model with an adapter, and the gradients of its trained parameters.
+
+    ``top`` is the model with the adapter. Errors: :class:`ArchspecError` for adapters and classes whose FLOPs
+    are not known.
+    """
+
+    def __init__(self, call: Forward, top: Module, use_dora: bool) -> None:
+        self.call, self.top, self.use_dora = call, top, use_dora
+        if call.architecture not in _record()["classes"]:
+            raise self._refuse("the dependencies between its products were not recorded")
+        self.products = {path: found for path, found in _products(call.tree) if found.flops}
+        self.wrapped: dict[str, Module] = {}
+        self.owners = set[str]()  # modules with parameters in the base model
+        self.trained, self.weights = (
+            set[str](),
+            set[str](),
+        )  # those that are trained, also other than the bias
+        for _, module in top.walk():
+            self._read(module)
+
+    def _refuse(self, reason: str) -> ArchspecError:
+        name = self.call.architecture
+        return ArchspecError(f"FLOPs with this adapter are not supported for {name}: {reason}", help=_HELP)
+
+    def _read(self, module: Module) -> None:
+        if module.role in ("lora", "parameter"):
+            base = module.children["base_layer"]
+            if base.kind not in _LINEAR or module.role == "parameter" or base.path in self.wrapped:
+                raise self._refuse(f"{base.path} is adapted, and not a linear layer that runs once")
+            if base.path in self.products:
+                self.wrapped[base.path] = module
+                self.trained.add(base.path)
+            elif base.path.rpartition(".")[0] in self.products:
+                raise self._refuse(f"{base.path} does not run as a layer")
+        for name, weight in module.weights.items():
+            if weight.origin:
+                self.owners.add(module.path)
+                self.trained |= {module.path} if weight.trainable else set()
+                self.weights |= {module.path} if weight.trainable and name != "bias" else set()
+
+    @property
+    def forward_flops(self) -> int:
+        """FLOPs of the forward pass: those of the model, and of the adapter of each layer."""
+        return self.call.flops + sum(sum(self._adapter(path)) for path in self.wrapped)
+
+    def _adapter(self, path: str) -> tuple[int, int, int]:
+        """Return the FLOPs of an adapter's two matrices, and of DoRA's product of both."""
+        wrapper = self.wrapped[path]
+        first, second = (wrapper.children[name].children["default"] for name in ("lora_A", "lora_B"))
+        (rank, into), (out, _) = first.weights["weight"].shape, second.weights["weight"].shape
+        rows = self.products[path].flops // (into * out)  # 2 for each token
+        dora = 2 * into * rank * (into + out) if self.use_dora else 0
+        return rows * into * rank, rows * rank * out, dora
+
+    @property
+    def training_flops(self) -> int:
+        """FLOPs of the forward pass and of the gradients that trained parameters need."""
+        self.call.check_trained()
+        self._check_record()
+        return self.forward_flops + sum(self._gradients())
+
+    def _check_record(self) -> None:
+        """Raise :class:`ArchspecError` for flags that may change the dependencies between products."""
+        scope = self.call.scope
+        usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
+        changed = [name for name in scope.spec.fields if _differs(scope, usual, name)]
+        if changed:
+            raise self._refuse(
+                f"the dependencies between its products were not recorded for {', '.join(changed)}"
+            )
+
+    def _gradients(self) -> Iterator[int]:
+        """Yield the FLOPs of the gradients in each layer, then outside of layers."""
+        facts = _record()["classes"][self.call.architecture]
+        first = set(facts["inputs"])
+        starts, reached, seen = bool(self.trained & first), False, set[str]()
+        if starts and (inputs := first & self.products.keys()):
+            if len(inputs) > 1 or self.trained & first != inputs or inputs & self.weights:
+                raise self._refuse("modules before the layers are trained")
+            yield sum(self._adapter_gradients(path, has_input=False) for path in inputs)
+        for stack in facts["stacks"]:
+            before, cross = starts, reached
+            for path, node in _layers_of(self.call.tree, stack):
+                inside = _paths_below(path, [*self.products, *self.trained])
+                seen |= inside
+                layer = self._layer(path, node)
+                yield from self._layer_gradients(path, layer, inside, before, cross)
+                before = before or cross or bool(inside & self.trained)
+            reached = reached or before
+        outside = self.products.keys() - seen - first
+        if not reached and len(outside) > 1 and self.trained:
+            raise self._refuse("nothing in the layers is trained")
+        for path in outside:
+            yield self._head_gradients(path, reached)
+
+    def _layer(self, path: str, node: Node) -> Any:
+        """Return the record of a layer with the same modules."""
+        parts = {one[len(path) + 1 :] for one in self.owners if _is_below(one, path)}
+        known = {
+            one[len(path) + 1 :]
+            for one, found in self.products.items()
+            if _is_below(one, path) and found.backward
+        }
+        rows = [
+            one
+            for one in _record()["layers"].get(node.cls, ())
+            if set(one[0]) == parts and {row[0] for row in one[1]} == known
+        ]
+        if len(rows) != 1:
+            raise self._refuse(f"the dependencies in {path} were not recorded")
+        return rows[0]
+
+    def _layer_gradients(
+        self, path: str, layer: Any, inside: set[str], before: bool, cross: bool
+    ) -> Iterator[int]:
+        sources, rows, uneven = layer
+        active = [f"{path}.{one}".rstrip(".") in self.trained for one in sources] + [before, cross]
+        mask = sum(is_active << place for place, is_active in enumerate(active))
+        for one in inside & self.products.keys():
+            name = one[len(path) + 1 :]
+            found = [(weights, masks) for row, weights, masks in rows if row == name]
+            counts = [
+                (
+                    weights * (one in self.weights) + sum(bool(each & mask) for each in masks),
+                    weights + len(masks),
+                )
+                for weights, masks in found
+            ]
+            yield self._share(one, counts, name in uneven)
+            if one in self.wrapped:
+                yield self._adapter_gradients(one, bool(found[0][1][0] & mask))
+
+    def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
+        """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
+        whole, some = self.products[path].backward, sum(needed for needed, _ in counts)
+        if not some and (counts or not whole):
+            return 0
+        if not counts or (is_uneven and len({Fraction(*one) for one in counts}) > 1):
+            raise self._refuse(f"a part of the gradients of {path} is needed")
+        return whole * some // sum(n for _, n in counts)
+
+    def _adapter_gradients(self, path: str, has_input: bool) -> int:
+        """Return the FLOPs of the gradients of both matrices, and of their inputs."""
+        first, second, _ = self._adapter(path)
+        return first * (1 + has_input) + 2 * second
+
+    def _head_gradients(self, path: str, reached: bool) -> int:
+        found = self.products[path]
+        if not found.backward:
+            return 0  # the output does not depend on it
+        needed = reached + (path in self.weights)
+        if needed and found.backward != 2 * found.flops:
+            raise self._refuse(f"the gradients of {path} are not known")
+        adapter = self._adapter_gradients(path, reached) if path in self.wrapped else 0
+        return found.flops * needed + adapter
+
+
+def _products(tree: Node) -> Iterator[tuple[str, Product]]:
+    """Yield the path of each module that computes, with its FLOPs."""
+    found: dict[str, list[int]] = {}
+    for path, node, routed in walk(tree, "training_flops"):
+        sums = found.setdefault(path, [0, 0])
+        for cost in node.costs:
+            sums[0] += routed_share(cost.flops, routed)
+            sums[1] += routed_share(cost.backward, routed)
+    yield from ((path, Product(*sums)) for path, sums in found.items())
+
+
+def _layers_of(tree: Node, stack: str) -> Iterator[tuple[str, Node]]:
+    for name in stack.split("."):
+        tree = tree.children[name]
+    yield from ((f"{stack}.{name}", layer) for name, layer in tree.children.items())
+
+
+def _is_below(path: str, outer: str) -> bool:
+    return path == outer or path.startswith(f"{outer}.")
+
+
+def _paths_below(outer: str, paths: list[str]) -> set[str]:
+    return {path for path in paths if _is_below(path, outer)}
+
+
+def _differs(scope: Scope, usual: Scope, name: str) -> bool:
+    """Return True for a flag or a text that has another value than usual, and may change products."""
+    value = scope.get(name)
+    return isinstance(value, bool | str) and not _SIZES.search(name) and value != usual.get(name)

@@ -1,0 +1,266 @@
+"""Writes formulas/gradients.json: which products of a layer have gradients if only some modules are trained.
+
+`python -m tools.from_autograd [FILTER]` runs classes on the meta device and reads the graph of autograd. A
+product has a gradient for each of its operands that depends on a trained parameter. Layers are recorded once
+for each class and set of modules; so the record holds for configs with other sizes and patterns of layers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from archspec.configs.scope import Scope
+from archspec.costs.records import Call
+from archspec.reference.contents import has_encoder_and_decoder
+from archspec.reference.costs import inputs, instance, restore_attention
+from archspec.reference.meta import follow_modules, on_meta, operations
+from archspec.specs.library import shipped_library
+from archspec.tree.builder import tree_of
+from archspec.tree.node import Node
+from archspec.tree.tensors import modules
+from archspec.verifying.costs.cases import make_runnable
+from archspec.verifying.costs.fitting import default_config
+
+PATH = Path(shipped_library().folder) / "gradients.json"
+_PRODUCTS = re.compile(r"(Mm|Addmm|Bmm|Baddbmm|Addbmm|Convolution)Backward\d")
+_ACCUMULATE = "torch::autograd::AccumulateGrad"
+_DEPTH = 4
+_LISTED = re.compile(r"^(.*?)\.(\d+)(?=\.|$)")  # the list of layers, and the index of one
+
+
+class Product(NamedTuple):
+    """A product: the module that computes it, its FLOPs, and the parameters that each operand depends on."""
+
+    path: str
+    flops: int
+    operands: tuple[frozenset[str], ...]
+
+
+def products_of(model: Any, call: Call) -> list[Product]:
+    """Return the products of a forward pass that have gradients, in a topological order."""
+    import torch
+
+    model.train()
+    for module in model.modules():
+        if hasattr(module, "layerdrop"):
+            module.training = False
+    names = _names(model)
+    running: list[str] = []
+    origins: dict[int, tuple[str, int]] = {}
+
+    def run(function: Any, args: Any, kwargs: Any) -> Any:
+        from torch.utils.flop_counter import flop_registry
+
+        output = function(*args, **kwargs)
+        if torch._C._current_autograd_node() is None and function._overloadpacket in flop_registry:
+            flops = flop_registry[function._overloadpacket](*args, **kwargs, out_val=output)
+            number = torch._C._autograd._get_sequence_nr() - 1
+            origins[number] = running[-1] if running else "", flops
+        return output
+
+    with on_meta(), torch.enable_grad():
+        restore_attention(model, call)
+        taken = inputs(model, call)
+        with follow_modules(model, running), operations(run):
+            output = model(**taken)
+        first = next(name for name in output if name != "aux_loss")
+        end = output[first].float().sum().grad_fn
+    below: dict[Any, frozenset[str]] = {}
+    found = []
+    for node in _sorted(end):
+        if node.name() == _ACCUMULATE:
+            below[node] = frozenset((names[id(node.variable)],))
+            continue
+        operands = [below[one] for one, _ in node.next_functions if one is not None]
+        below[node] = frozenset().union(*operands)
+        if _PRODUCTS.match(node.name()):
+            path, flops = origins[node._sequence_nr()]
+            bias = node.name().startswith(("Addmm", "Convolution", "Baddbmm"))  # whose other operand is added
+            kept = _without_bias(node, below) if bias else operands
+            found.append(Product(path, flops, tuple(kept)))
+    return found
+
+
+def _names(model: Any) -> dict[int, str]:
+    """Return the names of parameters by identity; of tied ones that of an embedding."""
+    from torch import nn
+
+    found = {id(parameter): name for name, parameter in model.named_parameters()}
+    tables = ((path, one) for path, one in model.named_modules() if isinstance(one, nn.Embedding))
+    return found | {id(one.weight): f"{path}.weight" for path, one in [*tables][::-1]}
+
+
+def _without_bias(node: Any, below: dict[Any, frozenset[str]]) -> list[frozenset[str]]:
+    """Return the operands of a product without what is added to it."""
+    given = [one for one, _ in node.next_functions]
+    added = 2 if node.name().startswith("Convolution") else 0
+    return [below[one] for place, one in enumerate(given) if one is not None and place != added]
+
+
+def _sorted(end: Any) -> Iterator[Any]:
+    """Yield the nodes of autograd's graph, each after those that it depends on."""
+    seen, stack = set(), [(end, False)]
+    while stack:
+        node, is_done = stack.pop()
+        if is_done:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(one, False) for one, _ in node.next_functions if one is not None and one not in seen]
+
+
+def record(root: Node, products: list[Product], parameters: list[str]) -> dict[str, Any]:
+    """Return the lists of layers of a class, the modules that they depend on, and its layers by class.
+
+    Errors: ValueError for a layer that runs more than once.
+    """
+    classes = {path: node.cls for path, node in modules(root, layers=True)}
+    stacks = dict.fromkeys(match[1] for one in products if (match := _LISTED.match(one.path)))
+    layers: dict[str, list[Any]] = {}
+    for stack in stacks:
+        listed = sorted(
+            (one for one in classes if re.fullmatch(rf"{re.escape(stack)}\.\d+", one)), key=_index
+        )
+        others = tuple(f"{one}." for one in stacks if one != stack)
+        for place, path in [*enumerate(listed)][::-1]:  # the first one, which follows no other, last
+            previous = f"{listed[place - 1]}." if place else ""
+            row = _layer(f"{path}.", previous, others, products, parameters)
+            rows = layers.setdefault(classes[path], [])
+            same = next((one for one in rows if one[0] == row[0]), None)
+            if row[1] and same is None:
+                rows.append(row)
+            elif not place and same is not None:
+                _copy_last_bits(row, same)
+    inside = tuple(f"{stack}." for stack in stacks)
+    reads = {one: {_stack_of(name, stacks) for name in _read_by(one, products)} - {one} for one in stacks}
+    if any(one in reads.get(other, ()) for one in stacks for other in reads[one]):
+        raise ValueError("the lists of layers depend on each other")
+    within = [one for one in products if one.path.startswith(inside)]
+    read = {name for one in within for operand in one.operands for name in operand}
+    inputs_ = {name.rpartition(".")[0] for name in read if not name.startswith(inside)}
+    return {"stacks": [*stacks], "inputs": sorted(inputs_), "layers": layers}
+
+
+def _read_by(stack: str, products: list[Product]) -> set[str]:
+    """Return the parameters that the products of a list of layers depend on."""
+    within = (one for one in products if one.path.startswith(f"{stack}."))
+    return {name for one in within for operand in one.operands for name in operand}
+
+
+def _stack_of(name: str, stacks: dict[str, None]) -> str:
+    return next((one for one in stacks if name.startswith(f"{one}.")), "")
+
+
+def _copy_last_bits(first: list[Any], later: list[Any]) -> None:
+    """Copy the bits for other lists from the first layer: later ones also depend on these through it."""
+    last = 1 << (len(first[0]) + 1)
+    for row, other in zip(first[1], later[1], strict=True):
+        other[2] = [mask & ~last | own & last for own, mask in zip(row[2], other[2], strict=True)]
+
+
+def _index(path: str) -> int:
+    return int(path.rpartition(".")[2])
+
+
+def _layer(
+    own: str, previous: str, others: tuple[str, ...], products: list[Product], parameters: list[str]
+) -> list[Any]:
+    """Return the modules of a layer that have parameters, its products, and those with other FLOPs.
+
+    A product is its module, its weights, and a mask for each other operand. A bit of a mask stands for a
+    module; the last two for what the previous layer, or another list, returns.
+    """
+    inner = [one for one in products if one.path.startswith(own) or f"{one.path}." == own]
+    sources = sorted({name.rpartition(".")[0][len(own) :] for name in parameters if name.startswith(own)})
+    rows, flops, used = list[Any](), dict[str, set[int]](), set[str]()
+    for product in inner:
+        path, masks = product.path[len(own) :], list[int]()
+        for operand in product.operands:
+            within = {name.rpartition(".")[0][len(own) :] for name in operand if name.startswith(own)}
+            outer = [name for name in operand if not name.startswith(own)]
+            if len(operand) == 1 and not outer:  # a weight
+                if operand & used:
+                    raise ValueError(f"{product.path} runs more than once")
+                used |= operand
+                continue
+            found = [one in within for one in sources]
+            found.append(any(name.startswith(previous) for name in outer) if previous else bool(outer))
+            found.append(bool(others) and any(name.startswith(others) for name in outer))
+            masks.append(sum(one << place for place, one in enumerate(found)))
+        weights = len(product.operands) - len(masks)
+        rows.append([path, weights, masks])
+        flops.setdefault(path, set()).add(product.flops)
+    return [sources, rows, sorted(path for path, sizes in flops.items() if len(sizes) > 1)]
+
+
+def measure(model_type: str, name: str) -> dict[str, Any]:
+    """Return the record of a class. Errors: any, if it does not run."""
+    spec = shipped_library().load(model_type)
+    raw = make_runnable({**default_config(spec)}, name)
+    depth = "num_hidden_layers" if "num_hidden_layers" in spec.fields else None
+    if depth:
+        shallow = {**raw, depth: _DEPTH}
+        with suppress(Exception):
+            return _measure(spec, name, shallow)
+    return _measure(spec, name, raw)
+
+
+def _measure(spec: Any, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+    model = instance(name, raw, spec.model_type, trains=True)
+    encoder = 7 if has_encoder_and_decoder(model) else 0
+    call = Call(2, 5, encoder_tokens=encoder, new_encoder_tokens=encoder)
+    parameters = [one for one, _ in model.named_parameters()]
+    return record(tree_of(Scope(spec, raw), name), products_of(model, call), parameters)
+
+
+def _merge(known: list[Any], rows: list[Any]) -> None:
+    """Add layers; the same one of another size may have more products with other FLOPs."""
+    for row in rows:
+        same = next((one for one in known if one[:2] == row[:2]), None)
+        if same is None:
+            known.append(row)
+        else:
+            same[2] = sorted({*same[2], *row[2]})
+
+
+def main(pattern: str) -> None:
+    """Add the classes whose name has a pattern to the file, which is written after each model type."""
+    library = shipped_library()
+    found: dict[str, dict[str, Any]] = {"classes": {}, "layers": {}}
+    if PATH.is_file():
+        found = json.loads(PATH.read_text(encoding="utf-8"))
+    for model_type in library.model_types():
+        for name in library.load(model_type).architectures:
+            is_known = name in found["classes"] or library.costs(model_type).gap(name, training=True)
+            if is_known or not re.search(pattern, name):
+                continue
+            try:
+                measured = measure(model_type, name)
+            except Exception as error:  # a class may not run, or run a layer more than once
+                print("--", name, repr(error)[:150], flush=True)
+                continue
+            found["classes"][name] = {key: measured[key] for key in ("stacks", "inputs")}
+            for cls, rows in measured["layers"].items():
+                _merge(found["layers"].setdefault(cls, []), rows)
+            print(name, flush=True)
+            _write(found)
+
+
+def _write(found: dict[str, dict[str, Any]]) -> None:
+    """Write the file, one class or layer per line."""
+    parts = []
+    for key, rows in found.items():
+        lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(rows.items())]
+        parts.append(f"{json.dumps(key)}: {{\n" + ",\n".join(lines) + "\n}")
+    PATH.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main("".join(sys.argv[1:]) or ".")
