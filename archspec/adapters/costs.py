@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import cache
 
 from archspec.adapters.modules import Module
@@ -114,13 +113,11 @@ class AdaptedCall:
         """Yield the FLOPs of the gradients in each layer, then outside of layers."""
         facts = _record()["classes"][self.call.architecture]
         first = set(facts["inputs"])
-        starts, reached, seen = bool(self.trained & first), False, set[str]()
-        if starts and (inputs := first & self.products.keys()):
-            if len(inputs) > 1 or self.trained & first != inputs or inputs & self.weights:
-                raise self._refuse("modules before the layers are trained")
-            yield sum(self._adapter_gradients(path, has_input=False) for path in inputs)
+        reached, seen = False, set[str]()
+        if self.trained & first:
+            raise self._refuse("modules before the layers are trained")
         for stack in facts["stacks"]:
-            before, cross = starts, reached
+            before, cross = False, reached
             for path, node in _layers_of(self.call.tree, stack):
                 inside = _paths_below(path, [*self.products, *self.trained])
                 seen |= inside
@@ -173,12 +170,16 @@ class AdaptedCall:
 
     def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
-        whole, some = self.products[path].backward, sum(needed for needed, _ in counts)
-        if not some and (counts or not whole):
+        (flops, whole), some = self.products[path], sum(needed for needed, _ in counts)
+        if not whole:
             return 0
-        if not counts or (is_uneven and len({Fraction(*one) for one in counts}) > 1):
+        total, alike = sum(n for _, n in counts), len({n for _, n in counts}) == 1
+        if some == total and counts:
+            return whole
+        is_usual = counts and (alike or not is_uneven) and whole * len(counts) == flops * total
+        if not is_usual or (is_uneven and len({needed for needed, _ in counts}) > 1):
             raise self._refuse(f"a part of the gradients of {path} is needed")
-        return whole * some // sum(n for _, n in counts)
+        return whole * some // total
 
     def _adapter_gradients(self, path: str, has_input: bool) -> int:
         """Return the FLOPs of the gradients of both matrices, and of their inputs."""
