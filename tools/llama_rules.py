@@ -25,11 +25,11 @@ _ABOUT = "What llama.cpp's converter does with the tensors of each class; writte
 _PARTS = ("", "text_config.", "thinker_config.text_config.")
 _NESTED = ("text_config", "thinker_config", "ffn_config", "attn_config")
 _NAMES = {  # keys of the metadata, and config fields that may contain their values
-    "layers": ("block_count", "num_hidden_layers n_layer n_layers num_layers"),
+    "layers": ("block_count", "num_hidden_layers n_layer n_layers num_layers len(layers_block_type)"),
     "heads": ("attention.head_count", "num_attention_heads n_head n_heads num_heads"),
     "key_value_heads": (
         "attention.head_count_kv",
-        "num_key_value_heads num_attention_heads n_head n_heads num_heads",
+        "num_key_value_heads attn_config.kv_n_heads num_attention_heads n_head n_heads num_heads",
     ),
     "experts": (
         "expert_count",
@@ -275,22 +275,16 @@ def _fit_metadata(runs: list[Run]) -> dict[str, Any]:
     if len(archs) > 1 and archs & _SPECIAL:
         raise Unfit(f"architectures {archs}")
     for key, (entry, fields) in _NAMES.items():
-        wanted = [
-            _entry(run, entry, _entry(run, "attention.head_count", 0) if key == "key_value_heads" else 0)
-            for run in runs
-        ]
-        options = [
-            *_metadata_options(key, fields.split()),
-            *{str(value) for value in wanted if value in (0, 1)},
-        ]
-        fits = (
-            text
-            for text in options
-            if all(value_of(text, run, run.values) == value for run, value in zip(runs, wanted, strict=True))
-        )
-        if (text := next(fits, None)) is None:
+        first = "attention.head_count" if key == "key_value_heads" else ""
+        wanted = [_entry(run, entry, _entry(run, first, 0)) for run in runs]
+        plain = [part + name for part in _PARTS for name in fields.split()]
+        options = (*plain, *_metadata_options(key, plain), *{str(value) for value in wanted if value < 2})
+        for text in options:
+            if all(value_of(text, run, run.values) == value for run, value in zip(runs, wanted, strict=True)):
+                found[key] = text
+                break
+        else:
             raise Unfit(f"{key} is {wanted}")
-        found[key] = text
     row: dict[str, Any] = {
         "arch": min(archs),
         "metadata": found,
@@ -306,24 +300,17 @@ def _fit_metadata(runs: list[Run]) -> dict[str, Any]:
     return row
 
 
-def _metadata_options(key: str, fields: list[str]) -> Iterator[str]:
-    plain = [part + name for part in _PARTS for name in fields]
-    yield from plain
-    if key == "layers":
-        yield from (
-            "len(layers_block_type)",
-            *(f"{name} + nextn" for name in plain),
-            *(f"{name} + 1" for name in plain),
-        )
-    if key == "key_value_heads":
-        yield from (f"{name} if has_attention else 0" for name in plain)
-        yield from (
-            f"{part}num_attention_heads if {part}{name} is None else {part}{name}"
-            for part in _PARTS
-            for name in fields
-        )
-    if key == "experts":
-        yield from (f"0 if {name} is None else {name}" for name in plain)
+def _metadata_options(key: str, plain: list[str]) -> Iterator[str]:
+    """Yield expressions that are more than a field."""
+    for name in plain:
+        if key == "experts":
+            yield f"0 if {name} is None else {name}"
+        if key == "layers":
+            yield from (f"{name} + nextn", f"{name} + 1")
+    for part in _PARTS if key == "key_value_heads" else ():
+        name = f"{part}num_key_value_heads"
+        yield f"{part}num_attention_heads if {name} is None else {name}"
+        yield from (f"{name} if has_attention else 0", f"{name} if layer_types[0] == 'full_attention' else 0")
 
 
 def _entry(run: Run, key: str, default: int) -> int:
@@ -380,6 +367,4 @@ def is_reproduced(record: dict[str, Any]) -> bool | None:
     except ArchspecError:
         return None
     own = {one.name: [without_ones(one.shape), one.type] for one in found}
-    return own == {
-        name: [without_ones(shape), kind] for name, (shape, kind, _) in record["tensors"].items()
-    }
+    return own == {name: [without_ones(shape), kind] for name, (shape, kind, _) in record["tensors"].items()}

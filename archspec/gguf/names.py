@@ -132,7 +132,9 @@ def _file_tensor(
     elif rule and rule[0]:
         sizes = {f"d{index}": size for index, size in enumerate(first)} | {"n": len(sources)}
         shape = tuple(_evaluate(scope, text, values | sizes) for text in rule[0].split("; "))
-    elif len(sources) > 1:
+    if 0 in shape:
+        raise ArchspecError(f"llama.cpp's formats are not supported for {name} without elements", help=_HELP)
+    if len(sources) > 1 and not rule:
         raise ArchspecError(f"{name} is made of several tensors: not supported", help=_HELP)
     is_small = len(shape) < 2 or name.endswith("_norm.weight") or not name.endswith(".weight")
     own = rule[1] if len(rule) > 1 else "F32" if is_small else dtype
