@@ -45,7 +45,10 @@ _SPECIAL = {
     "bailingmoe3",
     "glm5-next",
 }  # named by the rules of types
-_FULL = "per_layer_config[{0}layer_types.index('full_attention')]['head_dim'] // 2"
+_FULL = (  # the head size of layers with full attention
+    "({0}per_layer_config[{0}layer_types.index('full_attention')]['head_dim'] "
+    "if 'full_attention' in {0}layer_types else {0}global_head_dim) // 2"
+)
 _GENERATED = {
     "rope_freqs.weight": [
         (condition, size.format(part))
@@ -55,7 +58,7 @@ _GENERATED = {
             "({0}head_dim + 1) // 2",
             "({0}hidden_size // {0}num_attention_heads + 1) // 2",
             "{0}global_head_dim // 2",
-            "{0}" + _FULL,
+            _FULL,
         )
     ],
     "rope_factors_long.weight": [("factors", "factors")],

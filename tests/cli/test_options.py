@@ -109,7 +109,7 @@ TRIED = """
     --assume intermediate_size=4*hidden_size --format latex markdown --by module layer --collect hidden_size
     --leading vocab_size num_hidden_layers --env equation --width 16 --symbol hidden_size=q
     --batch 3 --past 5 --tokens 7 1e6 --encoder-tokens 9 11 --new-encoder-tokens 9
-    --memory 9 1MB --weights int8 bf16 --budget 80GiB --optimizer sgd_momentum --attention eager --zero 1
+    --memory 9 1MB --weights int8 bf16 Q8_0 --budget 80GiB --optimizer sgd_momentum --attention eager --zero 1
     --data-parallel 2 --tensor-parallel 2 --pipeline-parallel 2 --expert-parallel 2
     --config llama.json --set-a vocab_size=7 --set-b hidden_size=128 --columns params,bytes flops
     --tie intermediate_size=2*hidden_size --where hidden_size<100 --out out.csv out --plot out.svg
