@@ -1,7 +1,8 @@
 """Runs llama.cpp's converter on small random models, and writes formulas/gguf.json from its output.
 
 `python -m tools.from_llama LLAMA_CPP RECORDS [CLASS...]` takes a source tree of llama.cpp. It adds
-conversions to RECORDS, a file of JSON lines, and writes the rules that reproduce all of them. Each parameter has one value everywhere, so that the values of a converted tensor name the parameters in it.
+conversions to RECORDS, a file of JSON lines, and writes the rules that reproduce all of them. Each parameter
+has one value everywhere, so that the values of a converted tensor name the parameters in it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +51,7 @@ class Converter:
 
     def __init__(self, source: str) -> None:
         sys.path.insert(0, source)
-        import conversion
-
+        conversion = import_module("conversion")  # llama.cpp's
         self.find, self.base, self.no_mtp = conversion.get_model_class, conversion.base, set[str]()
         tables = ast.parse(Path(source, "conversion", "__init__.py").read_text(encoding="utf-8")).body
         texts = next(node for node in tables if isinstance(node, ast.AnnAssign))  # TEXT_MODEL_MAP
@@ -60,8 +61,13 @@ class Converter:
             if name.startswith("_set_vocab"):
                 setattr(self.base.TextModel, name, lambda *_, **__: None)
 
-    def convert(self, architecture: str, raw: dict[str, Any], zero: bool = False) -> dict[str, Any]:
-        """Return the tensors and metadata of a converted model; with ``zero``, biases are 0."""
+    def convert(
+        self, architecture: str, raw: dict[str, Any], zero: bool = False, path: Path | None = None
+    ) -> dict[str, Any]:
+        """Return the tensors and metadata of a converted model; with ``zero``, biases are 0.
+
+        With ``path``, write the file.
+        """
         model_type = shipped_library().model_type_of(architecture)
         model, names = _tagged(architecture, raw, model_type, zero)
         with tempfile.TemporaryDirectory() as folder:
@@ -75,6 +81,11 @@ class Converter:
             sources = _watch(writer, names)
             writer.prepare_tensors()
             writer.prepare_metadata(vocab_only=False)
+            if path is not None:
+                writer.gguf_writer.write_header_to_file(path=path)
+                writer.gguf_writer.write_kv_data_to_file()
+                writer.gguf_writer.write_tensors_to_file()
+                writer.gguf_writer.close()
         tensors = {
             name: [[*one.shape], one.dtype.name, sources.get(name, [])]
             for part in writer.gguf_writer.tensors

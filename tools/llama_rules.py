@@ -199,8 +199,8 @@ def fit_class(runs: list[Run]) -> dict[str, Any]:
     groups = defaultdict[tuple[str, tuple[str, ...]], list[Made]](list)
     for one in made:
         groups[template(one.name), tuple(sorted({key(source) for source in one.sources}))].append(one)
-    for (target, sources), ones in groups.items():
-        for source in sources:
+    for (target, made_of), ones in groups.items():
+        for source in made_of:
             rules[source].append([target, *_fit_tensor(ones)])
     return {**_fit_metadata(runs), **_fit_generated(generated, runs), "map": rules}
 
@@ -358,7 +358,7 @@ def _generates(name: str, pair: tuple[str, str], run: Run) -> bool:
     shape, kind, _ = run.record["tensors"].get(name, (None, "F32", []))
     if not value_of(pair[0], run, run.values):
         return shape is None
-    return shape == [value_of(pair[1], run, run.values)] and kind == "F32"
+    return bool(shape == [value_of(pair[1], run, run.values)] and kind == "F32")
 
 
 def is_reproduced(record: dict[str, Any]) -> bool | None:
@@ -369,5 +369,6 @@ def is_reproduced(record: dict[str, Any]) -> bool | None:
         found = names.convert_tensors(run.scope, record["cls"], model.tensors(), "F16").tensors
     except ArchspecError:
         return None
-    own = {one.name: [without_ones(one.shape), one.type] for one in found}
-    return own == {name: [without_ones(shape), kind] for name, (shape, kind, _) in record["tensors"].items()}
+    own = [(one.name, without_ones(one.shape), one.type) for one in found]
+    wanted = [(name, without_ones(shape), kind) for name, (shape, kind, _) in record["tensors"].items()]
+    return sorted(own) == sorted(wanted)

@@ -5,7 +5,7 @@ indices, such as `model.layers.{}.mlp.down_proj.weight`, has a list of outputs: 
 shape unless it is the same, as expressions in the sizes `d0`, `d1`, ... of the tensor, the number `n` of
 tensors that are stacked, and fields of the config. An empty list is a tensor that the converter drops.
 `metadata` are expressions, too; `has_attention` is true if the first layer has attention. `usual` are values
-of the default config for :func:`stated_values`. `ropes` are the types of rotary embeddings that were validated.
+of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
 `metadata_bytes` are a constant and the bytes for each layer, by type of rotary embeddings.
 """
 

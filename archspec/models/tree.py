@@ -87,7 +87,7 @@ class FileTensors(OfModel, Report):
         """Yield the sizes and a row for each tensor."""
         rows = [
             (one.name, one.type, str(one.shape), number(one.bytes), ", ".join(one.sources[:2]))
-            for one in self.file.tensors
+            for one in self.tensors
         ]
         yield from (
             facts_table(self, "tensors"),

@@ -59,7 +59,7 @@ MODELS = (
     Option("set", "Mapping[str, Any] | Sequence[str]",
            f"{_VALUES}; or of a length of the forward pass: {', '.join(LENGTHS)}", ("sweep",), default=(),
            metavar="FIELD=VALUES"),
-    Option("set", "Mapping[str, Any] | Sequence[str]", _VALUES, ("solve",), default=(), metavar="FIELD=VALUES"),
+    Option("set", "Mapping[str, Any] | Sequence[str]", _VALUES, ("solve",), (), "FIELD=VALUES"),
     Option("set_a", _FIELDS, "override fields of A only", ("diff",), metavar="FIELD=VALUE,..."),
     Option("set_b", _FIELDS, "override fields of B only", ("diff",), metavar="FIELD=VALUE,..."),
     Option("specs", "Specs",
@@ -121,7 +121,7 @@ OPTIONS = (
            metavar="FIELD=LATEX", where=COMMAND),
     Option("weights", "str | None", "format of the weights, quantized or a dtype", ("cache", "memory"),
            metavar="FORMAT", choices="formats", default_help="the config's"),
-    Option("weights", "str | None", "list the tensors of a GGUF file of this type, such as Q4_K_M", ("tensors",),
+    Option("weights", "str | None", "list the tensors of a GGUF file of this type, e.g. Q4_K_M", ("tensors",),
            metavar="TYPE", choices="files", where=COMMAND),
     Option("budget", "str | int | None",
            "report the context length and batch size that fit in this memory with the weights, e.g. 80GiB or "
