@@ -65,6 +65,7 @@ _GENERATED = {
     "rope_factors_short.weight": [("factors", "factors")],
 }
 _WORKS_ON = re.compile(r"linear|ssm|mamba|dt_rank|time_step|head|group")  # fields of products in a shape
+_VALUES = "(linear_num_value_heads // linear_num_key_heads) * linear_num_key_heads * linear_value_head_dim"
 _PREFERRED = {"attn_k_b": "nope", "attn_v_b": "v_head", "ssm_norm": "group"}  # if several fields fit a size
 _BYTES = {"STRING": 8, "BOOL": 1, "FLOAT32": 4, "UINT32": 4, "INT32": 4, "UINT64": 8}
 _FREE = {"general.name", "general.size_label", "general.basename", "general.finetune", "general.version"}
@@ -243,6 +244,7 @@ def _fit_size(ones: list[Made], index: int) -> str:
         *(f"max(d{rank}, {name})" for rank in ranks for name in fields if "vocab_size" in name),
         *fields,
         *(f"d{rank} {sign} {name}" for sign in ("//", "-") for rank in ranks for name in fields),
+        *(_VALUES, f"d0 - {_VALUES}"),
         *products,
         *(f"d0 - {product}" for product in products),
     )
