@@ -16,7 +16,7 @@ VERSION = 3  # ends every `$id`; it changes if a valid document becomes invalid,
 _RECORDS = {  # verb -> module and records; several for documents of several kinds
     "count": "archspec.models.counts:Counts",
     "tree": "archspec.models.tree:Module",
-    "tensors": "archspec.models.tree:Tensors",
+    "tensors": "archspec.models.tree:Tensors,FileTensors",
     "formula": "archspec.models.parts:WrittenFormula,Piecewise",
     "flops": "archspec.models.calls:Flops",
     "cache": "archspec.models.calls:Cache",

@@ -16,6 +16,7 @@ from archspec.cli.command_line import command_options, help_of
 from archspec.costs.training.optimizers import optimizers
 from archspec.errors import ArchspecError
 from archspec.formats.scheme import FORMATS
+from archspec.gguf.types import FILES
 from archspec.models.report import Fact, Report
 from archspec.solving.laws import laws
 from archspec.tables.axes import AXES
@@ -83,6 +84,15 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+_LLAMA_CPP = (
+    "GGUF files, with each tensor in the type that llama-quantize chooses. Options of llama-quantize may "
+    "follow: `--pure`, `--leave-output-tensor`,\n`--imatrix`, "
+    "`--output-tensor-type TYPE`, `--token-embedding-type TYPE`. "
+    "`F16`, `BF16` and `F32` are files if written in capitals, else dtypes.\n"
+    "[Sizes of GGUF files](../how-to/gguf.md) explains them."
+)
+
+
 def quantities() -> str:
     """Return the page of quantities, call axes and weight formats."""
     counts = [f"| `{name}` | {one.help} |" for name, one in QUANTITIES.items()]
@@ -115,7 +125,8 @@ def quantities() -> str:
                 "",
             ),
             *("| format | quantized | not quantized | aliases | source |", "| --- | --- | --- | --- | --- |"),
-            *(*formats, "", "## Optimizers", "Values of `archspec memory --train --optimizer`.", ""),
+            *(*formats, "", "### Types of llama.cpp", _LLAMA_CPP, "", f"`{'`, `'.join(FILES)}`", ""),
+            *("## Optimizers", "Values of `archspec memory --train --optimizer`.", ""),
             *("| name | memory | source |", "| --- | --- | --- |", *stored, ""),
             *("## Scaling laws", "Values of `archspec solve --law`.", ""),
             *("| name | law | source |", "| --- | --- | --- |", *predicted, ""),

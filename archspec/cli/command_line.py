@@ -51,10 +51,11 @@ def choices_of(option: Option) -> list[str]:
     from archspec.costs.training.optimizers import optimizers
     from archspec.formats.dtypes import DTYPE_BYTES, SHORT_NAMES
     from archspec.formats.scheme import NAMES
+    from archspec.gguf.types import FILES
     from archspec.solving.laws import laws
 
     dtypes = [*DTYPE_BYTES, *SHORT_NAMES]
-    named = {"dtypes": dtypes, "formats": NAMES, "optimizers": optimizers(), "laws": laws()}
+    named = {"dtypes": dtypes, "formats": NAMES, "files": FILES, "optimizers": optimizers(), "laws": laws()}
     return [*named[option.choices]]
 
 

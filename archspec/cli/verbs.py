@@ -29,8 +29,14 @@ def tree(args: Values) -> int:
 
 
 def tensors(args: Values) -> int:
-    """Print every parameter, as named_parameters() lists them, and every persistent buffer."""
+    """Print every parameter and persistent buffer as in torch, or the tensors of a GGUF file."""
     model = load_model(args)
+    if args.weights is not None:
+        from archspec.models.tree import FileTensors
+
+        file = FileTensors(model, model.weights(args.weights))
+        print_json(file.as_json()) if args.json else print_report(file.blocks())
+        return 0
     if args.json:
         from archspec.models.report import data_of
         from archspec.models.tree import Tensors

@@ -21,15 +21,18 @@ class File:
     """The file that llama-quantize writes for a model.
 
     ``tensors`` are in the order of the file. ``dropped`` are the parameters that the file does not contain,
-    such as those of a vision tower.
+    such as those of a vision tower. ``metadata_bytes`` are those of the hyperparameters, without the model's
+    name and the vocabulary; None if they are unknown.
     """
 
     def __init__(
         self, scope: Scope, architecture: str, tensors: Iterable[Tensor], recipe: Recipe, dtype: str
     ) -> None:
         given = [one for one in tensors if one.tied_to is None]
-        converted, self.metadata = convert_tensors(scope, architecture, given, _BASES.get(dtype, "F16"))
-        self.recipe, self.tensors = recipe, choose_types(converted, recipe, self.metadata)
+        self.converted = convert_tensors(scope, architecture, given, _BASES.get(dtype, "F16"))
+        self.metadata_bytes = self.converted.metadata_bytes
+        self.recipe = recipe
+        self.tensors = choose_types(self.converted.tensors, recipe, self.converted.metadata)
         used = {name for one in self.tensors for name in one.sources}
         self.dropped = [one for one in given if one.kind == "parameter" and one.name not in used]
 
@@ -57,6 +60,8 @@ class File:
         if self.dropped:
             count, first = number(sum(one.numel for one in self.dropped)), self.dropped[0].name
             found.append(f"the file does not contain {count} parameters, such as {first}")
+        if self.converted.leaves_out_prediction:
+            found.append("the file does not contain layers for multi-token prediction")
         if not self.recipe.imatrix and any(self._needs_imatrix(one) for one in self.tensors):
             name = self.recipe.file
             found.append(f"llama-quantize requires an importance matrix for {name}; types are those without")

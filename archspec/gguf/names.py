@@ -4,7 +4,9 @@ formulas/gguf.json records what llama.cpp's converter does with the tensors of e
 indices, such as `model.layers.{}.mlp.down_proj.weight`, has a list of outputs: the name in the file, and its
 shape unless it is the same, as expressions in the sizes `d0`, `d1`, ... of the tensor, the number `n` of
 tensors that are stacked, and fields of the config. An empty list is a tensor that the converter drops.
-`metadata` are expressions in the config's fields; `has_attention` is true if the first layer has attention.
+`metadata` are expressions, too; `has_attention` is true if the first layer has attention. `usual` are values
+of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
+`metadata_bytes` are a constant and the bytes for each layer, by type of rotary embeddings.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from archspec.gguf.types import FileTensor, Hyperparameters, expression, without
 from archspec.language.expression import EvaluationError
 from archspec.specs.files import folder
 from archspec.tree.tensors import Tensor
-from archspec.typing_light import Any
+from archspec.typing_light import Any, NamedTuple
 
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
-_ROPE_KEYS = ("rope_parameters", "rope_scaling")
+UNSTATED: dict[str, Any] = {"rope_type": "", "factors": 0, "nextn": 0, "padding": -1}
 
 
 @cache
@@ -34,9 +36,16 @@ def _table() -> dict[str, Any]:
     return found
 
 
-def convert_tensors(
-    scope: Scope, architecture: str, tensors: Iterable[Tensor], dtype: str
-) -> tuple[list[FileTensor], Hyperparameters]:
+class Converted(NamedTuple):
+    """A file before quantization; the bytes of its metadata are without names and vocabulary, if known."""
+
+    tensors: list[FileTensor]
+    metadata: Hyperparameters
+    metadata_bytes: int | None
+    leaves_out_prediction: bool  # checkpoints may have layers for multi-token prediction, which it lacks
+
+
+def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], dtype: str) -> Converted:
     """Return the tensors that llama.cpp's converter writes for a model, and the metadata that matters.
 
     ``dtype`` is the GGUF type of matrices, such as F16. Errors: :class:`ArchspecError` for a class that
@@ -45,19 +54,54 @@ def convert_tensors(
     row = _table()["classes"].get(architecture)
     if row is None:
         raise ArchspecError(f"llama.cpp's formats are not supported for {architecture}", help=_HELP)
+    values = UNSTATED | row["usual"] | stated_values(scope.raw)
+    _check_validated(row, values, architecture)
     sources: dict[str, list[Tensor]] = {}
-    outputs: dict[str, list[str]] = {}
+    rules: dict[str, list[str]] = {}
     for one in tensors:
         if one.tied_to is None:
-            for name, *rest in _outputs(one.name, row, architecture):
+            for name, *rule in _outputs(one.name, row, architecture):
                 sources.setdefault(name, []).append(one)
-                outputs.setdefault(name, rest)
-    found = [_file_tensor(name, sources[name], outputs[name], scope, dtype) for name in sources]
-    found += _generated_tensors(row, scope, architecture)
-    has_attention = any(re.match(r"blk\.0\.attn_(q|k|qkv)\.weight", one.name) for one in found)
-    known = {"has_attention": has_attention, "nextn": _predicted_layers(scope.raw, row)}
-    sizes = {key: _evaluate(scope, text, known) for key, text in row["metadata"].items()}
-    return found, Hyperparameters(row["arch"], **sizes)
+                rules.setdefault(name, rule)
+    found = [_file_tensor(name, sources[name], rules[name], scope, dtype, values) for name in sources]
+    for name, condition, size in row.get("generated", ()):
+        if _evaluate(scope, condition, values):
+            found.append(FileTensor(name, (), (_evaluate(scope, size, values),), "F32"))
+    values["has_attention"] = any(map(re.compile(r"blk\.0\.attn_(q|k|qkv)\.weight").match, sources))
+    sizes = {key: _evaluate(scope, text, values) for key, text in row["metadata"].items()}
+    constant, each = row["metadata_bytes"].get(values["rope_type"], (None, 0))
+    size = None if constant is None else constant + each * sizes["layers"]
+    predicts = bool(values["nextn"] or row.get("predicts_always"))
+    return Converted(found, Hyperparameters(row["arch"], **sizes), size, predicts)
+
+
+def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values that a config states and that the converter reads, in addition to the fields of specs."""
+    found: dict[str, Any] = {}
+    part = raw.get("text_config")
+    raw = {**raw, **part} if isinstance(part, Mapping) else raw
+    rope = next((raw[key] for key in ("rope_parameters", "rope_scaling") if raw.get(key)), None)
+    if isinstance(rope, Mapping):
+        rope = rope.get("full_attention") or rope
+        kind = rope.get("rope_type") or rope.get("type") or "default"
+        found |= {
+            "rope_type": kind if kind != "default" else "",
+            "factors": len(rope.get("long_factor") or ()),
+        }
+    if "num_nextn_predict_layers" in raw:
+        found["nextn"] = raw["num_nextn_predict_layers"] or 0
+    if "pad_token_id" in raw:
+        found["padding"] = -1 if raw["pad_token_id"] is None else raw["pad_token_id"]
+    return found
+
+
+def _check_validated(row: Mapping[str, Any], values: Mapping[str, Any], architecture: str) -> None:
+    if values["rope_type"] not in ("", *row["ropes"]):
+        message = f"{architecture} with rotary embeddings of type {values['rope_type']!r}"
+        raise ArchspecError(f"llama.cpp's formats are not supported for {message}", help=_HELP)
+    if values["nextn"] and not row["predicts"]:
+        message = f"{architecture} with num_nextn_predict_layers"
+        raise ArchspecError(f"llama.cpp's formats are not supported for {message}", help=_HELP)
 
 
 def _outputs(name: str, row: Mapping[str, Any], architecture: str) -> Iterator[list[str]]:
@@ -78,48 +122,23 @@ def _template(parts: Sequence[str], places: Sequence[int]) -> str:
     return ".".join("{}" if place in places else part for place, part in enumerate(parts))
 
 
-def _file_tensor(name: str, sources: list[Tensor], rule: list[str], scope: Scope, dtype: str) -> FileTensor:
+def _file_tensor(
+    name: str, sources: list[Tensor], rule: list[str], scope: Scope, dtype: str, values: dict[str, Any]
+) -> FileTensor:
     first = sources[0].shape
     shape = tuple(first)
     if rule and rule[0] == "squeezed":
         shape = tuple(size for size in first if size != 1)
     elif rule and rule[0]:
-        values = {f"d{index}": size for index, size in enumerate(first)} | {"n": len(sources)}
-        shape = tuple(_evaluate(scope, text, values) for text in rule[0].split(", "))
-    elif len(sources) > 1:
+        sizes = {f"d{index}": size for index, size in enumerate(first)} | {"n": len(sources)}
+        shape = tuple(_evaluate(scope, text, values | sizes) for text in rule[0].split("; "))
+    if 0 in shape:
+        raise ArchspecError(f"llama.cpp's formats are not supported for {name} without elements", help=_HELP)
+    if len(sources) > 1 and not rule:
         raise ArchspecError(f"{name} is made of several tensors: not supported", help=_HELP)
     is_small = len(shape) < 2 or name.endswith("_norm.weight") or not name.endswith(".weight")
     own = rule[1] if len(rule) > 1 else "F32" if is_small else dtype
     return FileTensor(name, tuple(one.name for one in sources), without_ones(shape), own)
-
-
-def _generated_tensors(row: Mapping[str, Any], scope: Scope, architecture: str) -> Iterator[FileTensor]:
-    """Yield the tensors that the converter computes from the config: factors of rotary embeddings."""
-    rope = _rope_parameters(scope.raw) or row.get("rope", {})
-    kind = rope.get("rope_type") or rope.get("type") or ""
-    if kind not in ("", "default", *row["ropes"]):
-        message = f"the conversion of {architecture} with rotary embeddings of type {kind!r} is not supported"
-        raise ArchspecError(message, help=_HELP)
-    known = {"rope_type": kind, "factors": len(rope.get("long_factor") or ())}
-    for name, condition, size in row.get("generated", ()):
-        if _evaluate(scope, condition, known):
-            yield FileTensor(name, (), (_evaluate(scope, size, known),), "F32")
-
-
-def _predicted_layers(raw: Mapping[str, Any], row: Mapping[str, Any]) -> Any:
-    """Return the number of layers for multi-token prediction, which transformers does not build."""
-    key = "num_nextn_predict_layers"
-    part = raw.get("text_config")
-    return (part.get(key) if isinstance(part, Mapping) else None) or raw.get(key, row.get("nextn", 0)) or 0
-
-
-def _rope_parameters(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters of rotary embeddings, of layers with full attention if they depend on layers."""
-    parts = [part for part in (raw.get("text_config"), raw) if isinstance(part, Mapping)]
-    given = (part.get(key) for part in parts for key in _ROPE_KEYS)
-    found = next((one for one in given if isinstance(one, Mapping)), {})
-    own = found.get("full_attention", found)
-    return own if isinstance(own, Mapping) else {}
 
 
 def _evaluate(scope: Scope, text: str, values: dict[str, Any]) -> int:

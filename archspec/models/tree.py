@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from archspec.arguments import check_arguments
-from archspec.models.report import OfModel, Record, Report, data_of, fact
+from archspec.models.report import OfModel, Record, Report, data_of, fact, facts_table, note_lines
 from archspec.render.html import blocks_html, module_blocks, module_rows
 from archspec.reports import Block, Table, to_text
+from archspec.terminal import number
 from archspec.tree.outline import Item, checked_depth
-from archspec.typing_light import Any
+from archspec.typing_light import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archspec.costs.weights import Weights
 
 
 class Module(Record):
@@ -42,6 +46,55 @@ class Tensors(OfModel):
     """Every parameter in torch's order, then every persistent buffer: `archspec.Model.tensors()`."""
 
     tensors: list[Tensor] = fact("the tensors", lambda model: model.tensors())
+
+
+class StoredTensor(Record):
+    """a tensor of a GGUF file"""
+
+    name: str = fact("the name in the file")
+    sources: list[str] = fact("transformers' names of the tensors in it; empty if the converter computes it")
+    shape: list[int] = fact("the shape, the outermost dimension first")
+    type: str = fact("the type that llama-quantize chooses")
+    bytes: int = fact("its bytes, without padding")
+
+
+class FileTensors(OfModel, Report):
+    """The tensors of a GGUF file, in its order, and the bytes around them."""
+
+    bytes: int = fact("bytes of all tensors", lambda self: self.file.bytes, title="bytes of tensors")
+    header_bytes: int = fact(
+        "bytes of the header: names, shapes and types of the tensors",
+        lambda self: self.file.header_bytes,
+        title="header",
+    )
+    metadata_bytes: int = fact(
+        "bytes of hyperparameters in the metadata, without vocabulary and names; null if unknown",
+        lambda self: self.file.metadata_bytes,
+        kind="int | None",
+        title="metadata without vocabulary",
+    )
+    padding_bytes: int = fact(
+        "bytes between tensors, which start at multiples of 32", lambda self: self.file.padding_bytes
+    )
+    tensors: list[StoredTensor] = fact("the tensors", lambda self: self.file.tensors)
+    notes: list[str] = fact("notes on the file", lambda self: self.file.notes)
+
+    def __init__(self, model: Any, weights: Weights) -> None:
+        weights.tensors()  # another weight format is refused
+        self.architecture, self.model_type, self.file = model.architecture, model.model_type, weights.file
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the sizes and a row for each tensor."""
+        rows = [
+            (one.name, one.type, str(one.shape), number(one.bytes), ", ".join(one.sources[:2]))
+            for one in self.tensors
+        ]
+        yield from (
+            facts_table(self, "tensors"),
+            "",
+            Table("tensor|type|shape|>bytes|transformers' name", rows),
+        )
+        yield from note_lines(self.notes)
 
 
 class Tree(Report):

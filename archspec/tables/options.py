@@ -76,6 +76,8 @@ OPTIONS = (
            metavar="FORMAT", choices="formats", default_help="the config's"),
     Option("group_size", "int | None", "inputs that share a scale of the weights; -1 for all of them",
            ("cache", "memory"), metavar="N", default_help="the format's", needs=("weights",)),
+    Option("weights", "str | None", "list the tensors of a GGUF file of this type, e.g. Q4_K_M", ("tensors",),
+           metavar="TYPE", choices="files", where=COMMAND),
     Option("budget", "str | int | None",
            "report the context length and batch size that fit in this memory with the weights, e.g. 80GiB or "
            "80GB; nothing is reserved for temporary memory", ("cache",), metavar="BYTES"),

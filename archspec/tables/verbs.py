@@ -47,7 +47,7 @@ VERBS: dict[str, Verb] = {
     ),
     "tensors": Verb(
         "every parameter and persistent buffer: name, shape, size, tied weights",
-        ("tensors config.json", "tensors LlamaForCausalLM --set num_hidden_layers=1"),
+        ("tensors config.json", "tensors LlamaForCausalLM --set num_hidden_layers=1 --weights Q4_K_M"),
         method="tensors",
     ),
     "formula": Verb(

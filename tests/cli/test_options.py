@@ -113,7 +113,7 @@ TRIED = """
     --collect hidden_size --leading vocab_size num_hidden_layers
     --env equation --width 16 --symbol hidden_size=q
     --batch 3 --past 5 --tokens 7 1e6 --encoder-tokens 9 11 --new-encoder-tokens 9
-    --memory 9 1MB --weights gptq bf16 --group-size 32
+    --memory 9 1MB --weights gptq bf16 Q8_0 --group-size 32
     --budget 80GiB --optimizer sgd_momentum --attention eager --zero 1
     --data-parallel 2 --tensor-parallel 2 --pipeline-parallel 2 --expert-parallel 2
     --config llama.json --set-a vocab_size=7 --set-b hidden_size=128 --columns params,bytes flops

@@ -1,5 +1,6 @@
 /** The inputs of costs: the forward pass, the training step and the accelerator. */
 import { computed } from "@preact/signals";
+import gguf from "../../../formulas/gguf_types.json";
 import optimizers from "../../../formulas/optimizers.json";
 import weights from "../../../formulas/weight_formats.json";
 import found from "../../data/accelerators.json";
@@ -30,7 +31,7 @@ const dtypes = Object.entries<{ bytes: number; common?: boolean }>(weights.dtype
 export const DTYPES = dtypes.map(([name]) => name);
 export const TRAINED_DTYPES = dtypes.filter(([, { bytes }]) => bytes > 1).map(([name]) => name);
 export const QUANTIZED: Record<string, { quantizes: string }> = weights.formats;
-export const FORMATS = [...TRAINED_DTYPES, ...Object.keys(QUANTIZED)];
+export const FORMATS = [...TRAINED_DTYPES, ...Object.keys(QUANTIZED), ...Object.keys(gguf.files)];
 
 export const call = keep<Call>("call", CALL);
 export const training = keep<Training>("training", TRAINING);
