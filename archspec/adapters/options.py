@@ -79,7 +79,10 @@ def read_options(adapter: Any, given: Mapping[str, Any]) -> Options:
 def _read_file(adapter: Any) -> dict[str, Any]:
     """Return the options of a file, of a directory with one, or of a mapping."""
     if adapter is None or isinstance(adapter, Mapping):
-        return dict(adapter or {})
+        return {str(name): value for name, value in (adapter or {}).items()}
+    if not isinstance(adapter, str | os.PathLike):
+        message = f"an adapter is {describe_value(adapter)}, not a path or a mapping"
+        raise ArchspecError(message, help=f"pass {FILE} of an adapter, its directory, or its content")
     path = os.fspath(adapter)
     path = os.path.join(path, FILE) if os.path.isdir(path) else path
     try:
