@@ -285,8 +285,8 @@ def training(  # noqa: PLR0913, PLR0917 - the options of the verb
     from archspec.models.memory import Training
 
     if (found := quantization_of(self.quantized_config)) is not None:
-        message = "training a quantized model, e.g. with LoRA, is not supported"
-        help_ = f"for full training of the unquantized model, pass {option('set', {found.path: None})}"
+        message = "training a quantized model in full is not supported"
+        help_ = f"use archspec lora for an adapter, or pass {option('set', {found.path: None})}"
         raise key_problem(self.quantized_config, found.path, message, help_)
     options["freeze"] = freeze.split(",") if isinstance(freeze, str) else freeze
     known, forward = usual_tokens(self.scope) if tokens is None else tokens, None
