@@ -173,10 +173,10 @@ class AdaptedCall:
         (flops, whole), some = self.products[path], sum(needed for needed, _ in counts)
         if not whole:
             return 0
-        total, is_uniform = sum(n for _, n in counts), len({n for _, n in counts}) == 1
+        total, are_equal = sum(n for _, n in counts), len({n for _, n in counts}) == 1
         if some == total and counts:
             return whole
-        is_usual = counts and (is_uniform or not is_uneven) and whole * len(counts) == flops * total
+        is_usual = counts and (are_equal or not is_uneven) and whole * len(counts) == flops * total
         if not is_usual or (is_uneven and len({needed for needed, _ in counts}) > 1):
             raise self._refuse(f"a part of the gradients of {path} is needed")
         return whole * some // total

@@ -123,8 +123,8 @@ TRIED = """
     --compute 1e15 --law kaplan --sequence 77 --free hidden_size --tolerance 0 30 --within 0.4 0.01 --top 1
     --multiple hidden_size=96 intermediate_size=56 --ratio hidden_size/num_hidden_layers=60..61
     --image 32x32 --video 4@32x32 --audio 3000f --text 5 --freeze tower
-    --adapter adapter.json --rank 4 --target k_proj all-linear --exclude k_proj v_proj value
-    --save norm pooler --target-parameters up_proj.weight dense.weight --layers 1
+    --adapter adapter.json --rank 4 --target k_proj all-linear --exclude v_proj value 0.self_attn.q_proj
+    --save norm pooler --target-parameters up_proj.weight,dense.weight --layers 1
     --rank-pattern q_proj=2 query=2 --dora --lora-bias
     --schema --json --processed --last --train --checkpointing --standalone --piecewise --wide
 """

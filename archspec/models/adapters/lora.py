@@ -114,8 +114,8 @@ class Adapter(OfModel, Report):
 
         >>> import archspec
         >>> adapter = archspec.load("LlamaForCausalLM", set={"num_hidden_layers": 2}).lora(r=16)
-        >>> adapter.flops(tokens=128, train=True) / adapter.flops(tokens=128)
-        1.9801
+        >>> round(adapter.flops(tokens=128, train=True) / adapter.flops(tokens=128), 3)
+        1.91
         """
         from archspec.adapters.costs import AdaptedCall
 
@@ -155,7 +155,7 @@ class Adapter(OfModel, Report):
         >>> import archspec
         >>> adapter = archspec.load("LlamaForCausalLM").lora(r=16, target_modules="all-linear")
         >>> [(part.name, part.bytes) for part in adapter.memory(weights="nf4-double", dtype="bf16").parts][:2]
-        [('base weights', 3340613108), ('base weights', 524820480)]
+        [('base weights', 3341015936), ('base weights', 524820480)]
         """
         from archspec.formats.dtypes import dtype_name
         from archspec.models.adapters.memory import AdapterMemory
