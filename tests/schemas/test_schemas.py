@@ -97,7 +97,8 @@ def test_printed_documents_are_valid(verb: str, line: str, documents: Documents)
 def test_a_wrong_document_is_not_valid(verb: str, documents: Documents) -> None:
     (right, *_) = documents(verb, LINES[verb][0])
     wrong = [{**right, "odd": {}}]
-    wrong += [{**right, key: {"odd": 1}} for key in right if key not in ("values", "flags")]
+    mappings = ("values", "flags", "dtypes")  # whose keys are names of any kind
+    wrong += [{**right, key: {"odd": 1}} for key in right if key not in mappings]
     if verb != "sweep":  # whose keys are those of the command line
         keys = [key for key in right if (verb, key) != ("tree", "children")]
         wrong += [{other: right[other] for other in right if other != key} for key in keys]
