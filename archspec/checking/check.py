@@ -13,9 +13,10 @@ from archspec.checking.comparison import Comparison, compare, expected_bytes
 from archspec.checking.likely import Likely, likely_classes
 from archspec.checking.suggestions import suggest
 from archspec.checkpoints.files import Checkpoint, read_checkpoint
-from archspec.checkpoints.records import ERROR, NOTE, WARNING, Finding
+from archspec.checkpoints.records import ERROR, NOTE, Finding
 from archspec.configs.reader import read_json_file
-from archspec.errors import ArchspecError, option
+from archspec.configs.unknown import same_class
+from archspec.errors import ArchspecError, UnknownArchitectureError, option
 from archspec.formats.dtypes import dtype_bytes
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Record, Report, bytes_text, fact, facts_table
@@ -29,7 +30,7 @@ KINDS = {  # of findings
     "shape": "a tensor has another shape than the config gives",
     "bytes": "the bytes do not fit shapes or config",
     "dtype": "a tensor has another dtype than in other layers; a note if dtypes are mixed",
-    "tied": "tied tensors are stored twice",
+    "tied": "a note: tied tensors are stored twice",
     "quantization": "other weights are quantized than the config states, or scales are missing",
     "adapter": "an adapter's tensor does not fit its base",
     "duplicate": "a name is listed twice",
@@ -41,9 +42,14 @@ KINDS = {  # of findings
     "pointer": "a git LFS pointer stands for the file",
     "unused": "stored tensors that transformers ignores",
     "conversion": "shapes are not compared",
-    "config": "the config cannot be compared",
+    "config": "the config cannot be compared; a note if its class is not supported",
 }
-_COMMANDS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}  # of GitHub Actions
+_COMMANDS = {ERROR: "error", NOTE: "notice"}  # of GitHub Actions
+_HEADS = {  # of peft's task types that add one
+    "SEQ_CLS": "ForSequenceClassification",
+    "TOKEN_CLS": "ForTokenClassification",
+    "QUESTION_ANS": "ForQuestionAnswering",
+}
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 
 
@@ -60,7 +66,7 @@ class FindingFacts(Record):
     """a finding"""
 
     kind: str = fact("its kind", choices=tuple(KINDS))
-    severity: str = fact("error for a difference", choices=(ERROR, WARNING, NOTE))
+    severity: str = fact("error for a difference", choices=(ERROR, NOTE))
     message: str = fact("the finding as a sentence")
     file: str = fact("the file; may be empty")
     tensors: list[str] = fact("the names of the tensors")
@@ -80,15 +86,19 @@ class LikelyFacts(Record):
 class Check(Report):
     """The headers of a checkpoint, compared with a config; made by :func:`archspec.check`.
 
-    ``findings`` are records with ``kind``, ``severity`` (error, warning or note), ``message``, ``file`` and
+    ``findings`` are records with ``kind``, ``severity`` (error or note), ``message``, ``file`` and
     ``tensors``. The exit code of the command is 1 if one is an error, 2 if the config cannot be compared.
     """
 
     architecture: str | None = fact("the class of the config, or null", title="architecture")
     format: str = fact("the formats of the files", title="format")
     tensors: int = fact("number of stored tensors", title="tensors")
-    params: int = fact("elements of all tensors with a known shape", title="elements")
-    bytes: int = fact("bytes of all tensors", title="bytes", text=lambda value, _: bytes_text(value))
+    params: int | None = fact("elements of all tensors; null if a shape is unknown", title="elements")
+    bytes: int | None = fact(
+        "bytes of all tensors, or as the index states; null if unknown",
+        title="bytes",
+        text=lambda value, _: "" if value is None else bytes_text(value),
+    )
     dtypes: dict[str, int] = fact("elements by dtype")
     files: list[Any] = fact("the files", kind="list[FileFacts]")
     findings: list[Finding] = fact("differences and notes", kind="list[FindingFacts]")
@@ -102,8 +112,10 @@ class Check(Report):
         self.architecture = model.architecture if model else None
         self.format = ", ".join(dict.fromkeys(one.format for one in self.files))
         stored = checkpoint.tensors
-        self.tensors, self.params = len(stored), sum(one.numel for one in stored)
-        self.bytes = sum(one.bytes for one in stored)
+        is_whole = checkpoint.is_listed and all(one.shape is not None for one in stored)
+        self.tensors = len(stored)
+        self.params = sum(one.numel for one in stored) if is_whole else None
+        self.bytes = sum(one.bytes for one in stored) if is_whole else checkpoint.total_bytes
         counts: Counter[str] = Counter()
         for one in stored:
             counts[one.dtype] += one.numel
@@ -134,7 +146,8 @@ class Check(Report):
             ]
             yield Table("likely architecture|model type|>names in common|>default shapes", rows)
         if not self.exit_code and self.architecture:
-            yield "no differences"
+            unknown = " in names and bytes" if self.tensors else " in bytes"
+            yield f"no differences{unknown if self.params is None else ''}"
 
     def github(self) -> str:
         """Return the findings as annotations of GitHub Actions."""
@@ -163,32 +176,40 @@ def check(
     Errors: :class:`ArchspecError` for a file whose header cannot be read.
     """
     checkpoint = read_checkpoint([paths] if isinstance(paths, str) else [*paths])
-    findings, model = [*checkpoint.findings], None
     options = _adapter_options(checkpoint)
     stated = os.path.join(checkpoint.folder, "config.json")
     source = options.get("base_model_name_or_path") or (stated if os.path.lexists(stated) else None)
-    source = source if config is None else config
-    try:
-        if source is not None:
-            model = load(source, architecture, specs=specs)
-            model.tensors()  # the first use of the values
-    except ArchspecError as error:
-        if config is not None:
-            raise
-        findings.append(
-            Finding(
-                "config", error.problems[0].message, help=f"pass another with {option('config', 'CONFIG')}"
-            )
-        )
-        model = None
+    model, findings = None, [*checkpoint.findings]
+    if config is not None:
+        model = _load(config, architecture, specs, options)
+    elif source is not None:
+        try:
+            model = _load(source, architecture, specs, options)
+        except ArchspecError as error:
+            message, severity = error.problems[0].message, ERROR
+            if options or isinstance(error, UnknownArchitectureError):
+                message, severity = f"only headers are checked: {message}", NOTE
+            help_ = f"pass {'the base model' if options else 'another one'} with {option('config', 'CONFIG')}"
+            findings.append(Finding("config", message, "", (), severity, help_))
     found = Check(checkpoint, model, findings)
-    if model is None:
-        found.likely = likely_classes(checkpoint.tensors, library_of(specs)) if not options else []
-    elif options:
+    if options:
         found.findings += compare_adapter(model, options, checkpoint.tensors)
+    elif model is None:
+        found.likely = likely_classes(checkpoint.tensors, library_of(specs))
     else:
         _compare(found, model, checkpoint)
     return found
+
+
+def _load(source: Source, architecture: str | None, specs: Specs, options: Mapping[str, Any]) -> Model:
+    """Return the model of a config; that of an adapter has the head of its task."""
+    model = load(source, architecture, specs=specs)
+    head = _HEADS.get(options.get("task_type") or "")
+    if head and architecture is None and not model.architecture.endswith(head):
+        same = same_class(f"Model{head}", model.spec.architectures)
+        model = load(source, same[0], specs=specs) if same else model
+    model.tensors()  # the first use of the values
+    return model
 
 
 def _adapter_options(checkpoint: Checkpoint) -> Mapping[str, Any]:
@@ -206,15 +227,17 @@ def _compare(found: Check, model: Model, checkpoint: Checkpoint) -> None:
         )
         return
     tensors = checkpoint.tensors
-    compared = compare(model, tensors) if tensors else Comparison([], 0)
+    compared = compare(model, tensors, checkpoint.is_listed) if tensors else Comparison([], 0)
     found.findings += compared.findings
-    if tensors and all(one.shape is not None for one in tensors):
+    if found.params is not None and tensors:
         if not compared.fits:
             found.suggestions = [*suggest(model, compared.elements, lambda one: compare(one, tensors).fits)]
         return
     total = checkpoint.total_bytes or sum(one.size for one in checkpoint.headers)
-    size, is_close = expected_bytes(model, total)
-    if total and not is_close:
+    unused = (name for one in compared.findings if one.kind == "unused" for name in one.tensors)
+    size, is_close = expected_bytes(model, total, unused)
+    is_partial = any(one.kind == "shards" and one.severity == ERROR for one in found.findings)
+    if total and not is_close and not is_partial:
         message = f"the files have {total:,} bytes of tensors, but the config gives {size:,}"
         found.findings.append(Finding("bytes", message))
         elements = total // dtype_bytes(model.dtype)

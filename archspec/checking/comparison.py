@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from math import prod
+from math import inf, prod
 from typing import Any, NamedTuple
 
 from archspec.checking.conversions import Loaded, ignored_patterns, load
 from archspec.checking.packing import Packed, unpack
-from archspec.checkpoints.records import ERROR, NOTE, WARNING, Finding, StoredTensor, about
+from archspec.checkpoints.records import ERROR, NOTE, Finding, StoredTensor, about
 from archspec.errors import ArchspecError
 from archspec.formats.stated import quantization_of
 from archspec.models.model import Model
@@ -19,6 +19,8 @@ from archspec.tree.tensors import fold_layers
 _OBSOLETE = re.compile(r"(inv_freq|position_ids|masked_bias|causal_mask|num_batches_tracked)$")  # buffers
 _PREDICTED = re.compile(r"(^|\.)mtp([._\d]|$)|nextn|layers\.(\d+)\.")  # multi-token prediction
 _PREDICTED_LAYERS = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "num_mtp_layers")
+_MASK = re.compile(r"(attn|attention)\.bias$|causal_mask$")
+_POSITIONS = "max_position_embeddings", "n_positions"
 _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
 _SLACK, _ENTRY_BYTES = 1000, 200  # one byte of a thousand may differ; bytes of a tensor in a header
 
@@ -35,8 +37,8 @@ class Comparison(NamedTuple):
         return not any(one.kind in ("missing", "unexpected", "shape") for one in self.findings)
 
 
-def compare(model: Model, tensors: list[StoredTensor]) -> Comparison:
-    """Return the differences between a model and the stored tensors."""
+def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -> Comparison:
+    """Return the differences between a model and the stored tensors; ``is_listed`` if these are all."""
     expected = {one.name: one.shape for one in model.tensors()}
     ties = {one.name: one.tied_to or one.name for one in model.tensors()}
     stored, incomplete = unpack(tensors, *_packed_sizes(model))
@@ -44,7 +46,7 @@ def compare(model: Model, tensors: list[StoredTensor]) -> Comparison:
     ignored, unused = ignored_patterns(model.root)
     there = {ties[name] for name in loaded.shapes}  # one of several tied tensors is enough
     absent = (name for name in expected if ties[name] == name and name not in there)
-    missing = [name for name in absent if not _matches(name, ignored)]
+    missing = [name for name in absent if is_listed and not _matches(name, ignored)]
     reasons = {
         name: "ignored on load" if _matches(target, unused) else _unused_reason(model, name, stored[name])
         for name, target in loaded.unexpected.items()
@@ -73,10 +75,10 @@ def compare(model: Model, tensors: list[StoredTensor]) -> Comparison:
     return Comparison(findings, elements)
 
 
-def expected_bytes(model: Model, total: int) -> tuple[int, bool]:
+def expected_bytes(model: Model, total: int, unused: Iterable[str]) -> tuple[int, bool]:
     """Return the bytes of a model's weights, and whether ``total`` bytes are close enough to them.
 
-    Files may have another dtype than the config, tied weights twice, buffers, and headers.
+    Files may have another dtype than the config, tied weights twice, buffers, ``unused`` tensors and headers.
     """
     try:
         stored = model.weights().bytes
@@ -85,7 +87,10 @@ def expected_bytes(model: Model, total: int) -> tuple[int, bool]:
     twice = sum(one.numel for one in model.tensors() if one.tied_to)
     widths = () if model.is_quantized else (1, 2, 4)
     sizes = [stored, *(width * (model.params + more) for width in widths for more in (0, twice))]
-    slack = 8 * model.buffers + _ENTRY_BYTES * len(model.tensors())
+    slack: float = 8 * model.buffers + _ENTRY_BYTES * len(model.tensors())
+    positions = max((int(model.config.raw.get(key) or 0) for key in _POSITIONS), default=0)
+    for name in unused:
+        slack += positions**2 if _MASK.search(name) else 0 if _OBSOLETE.search(name) else inf
     return stored, any(-size // _SLACK <= total - size <= size // _SLACK + slack for size in sizes)
 
 
@@ -122,7 +127,7 @@ def _twice(loaded: Loaded, ties: Mapping[str, str]) -> Iterator[Finding]:
     """Yield tied tensors that are stored under both names, which transformers accepts."""
     both = (name for name in loaded.sources if ties[name] != name and ties[name] in loaded.sources)
     twice = [name for name in both if loaded.sources[name] != loaded.sources[ties[name]]]
-    yield from about("tied", twice, "tied by the config, but stored separately", "", WARNING)
+    yield from about("tied", twice, "tied by the config, but stored separately", "", NOTE)
 
 
 def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from archspec.checkpoints.gguf import read_gguf
 from archspec.checkpoints.pickles import read_pickle
-from archspec.checkpoints.records import ERROR, NOTE, Finding, Header, StoredTensor, about, refuse
+from archspec.checkpoints.records import NOTE, Finding, Header, StoredTensor, about, name_some, refuse
 from archspec.checkpoints.safetensors import DTYPES, read_safetensors
 from archspec.configs.reader import HUB_ID, is_offline
 from archspec.errors import ArchspecError
@@ -26,9 +26,15 @@ _FIRST = (  # of a folder with files of several kinds, as transformers and peft 
     *("model.safetensors.index.json", "model.safetensors", "adapter_model.safetensors", "adapter_model.bin"),
     *("pytorch_model.bin.index.json", "pytorch_model.bin"),
 )
+_OTHERS = re.compile(  # files of a training loop, which are not weights
+    r"(training_args|optimizer\w*|scheduler|scaler|rng_state\w*|random_states\w*)\.(bin|pt|pth)$"
+)
+_SHARD = re.compile(r"(.+)(\d{5})(-of-(\d{5})\.\w+)$")
+_CONFLICT = re.compile(rb"^(<{7} |={7}\r?$|>{7} )", re.MULTILINE)  # in a file that git could not merge
 _MAX_INDEX_BYTES, _MAX_BRACKETS = 64_000_000, 100_000
 _IS_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?size (\d{1,18})\n?$")
 _MAX_POINTER_BYTES = 1024
+_POINTER_BYTES, _ENTRY_BYTES = 10_000, 500  # headers may take that much of a pointer's size, and per tensor
 _HELP = f"pass a folder, a Hub id, or files that end in {', '.join((*_READERS, INDEX))}"
 
 
@@ -40,6 +46,7 @@ class Checkpoint(NamedTuple):
     tensors: list[StoredTensor]
     total_bytes: int | None  # as the index states
     findings: list[Finding]
+    is_listed: bool = True  # False if there may be tensors whose names are unknown
 
 
 def read_checkpoint(paths: Sequence[str]) -> Checkpoint:
@@ -50,7 +57,8 @@ def read_checkpoint(paths: Sequence[str]) -> Checkpoint:
     try:
         files = [file for path in paths for file in (_files(path) if os.path.isdir(path) else [path])]
         headers = [_read(file) for file in files if not file.endswith(INDEX)]
-        listed, total, findings = dict[str, str](), None, list[Finding]()
+        listed, findings = dict[str, str](), list[Finding]()
+        total: int | float | None = None
         for file in (one for one in files if one.endswith(INDEX)):
             listed, total, problems = _read_index(file)
             given = {os.path.basename(one.file) for one in headers}
@@ -63,16 +71,39 @@ def read_checkpoint(paths: Sequence[str]) -> Checkpoint:
         raise ArchspecError(f"{error.filename}: {error.strerror}", help=_HELP) from None
     tensors = [one for header in headers for one in header.tensors]
     findings += [one for header in headers for one in header.findings]
+    if not listed and os.path.isdir(paths[0]):
+        findings += _find_absent(headers)
+    findings += _describe_pointers([one for one in headers if one.format == POINTER])
     counts = Counter(name for header in headers for name in {one.name for one in header.tensors})
     twice = (name for name, count in counts.items() if count > 1)
     findings += about("duplicate", twice, "stored in several files")
     tensors += [StoredTensor(name, "", None, 0, at) for name, at in listed.items() if name not in counts]
-    return Checkpoint(folder, headers, tensors, total, findings)
+    is_listed = bool(listed) or all(one.tensors for one in headers)
+    return Checkpoint(folder, headers, tensors, None if total is None else int(total), findings, is_listed)
+
+
+def _find_absent(headers: list[Header]) -> Iterator[Finding]:
+    """Yield the files that are absent by their numbers, such as 00002-of-00003."""
+    names = {os.path.basename(one.file) for one in headers}
+    shards = [found for one in sorted(names) if (found := _SHARD.match(one))]
+    wanted = (f"{one[1]}{n:05}{one[3]}" for one in shards for n in range(1, int(one[4]) + 1))
+    absent = dict.fromkeys(name for name in wanted if name not in names)
+    if absent:
+        yield Finding("shards", f"not in the folder: {name_some(absent)}")
+
+
+def _describe_pointers(headers: list[Header]) -> Iterator[Finding]:
+    """Yield the note on files that git LFS pointers stand for."""
+    if headers:
+        size = sum(one.size for one in headers)
+        files = "1 file" if len(headers) == 1 else f"{len(headers):,} files"
+        message = f"git LFS pointers stand for {files} of {size:,} bytes: shapes and dtypes are unknown"
+        yield Finding("pointer", message, headers[0].file if len(headers) == 1 else "", (), NOTE)
 
 
 def _files(folder: str) -> list[str]:
     """Return the files of a folder that transformers would load. Errors: :class:`ArchspecError`."""
-    names = sorted(os.listdir(folder))
+    names = [name for name in sorted(os.listdir(folder)) if not _OTHERS.match(name)]
     by_end = ([name for name in names if name.endswith(end)] for end in _READERS)
     found = next(([name] for name in _FIRST if name in names), None) or next(filter(None, by_end), [])
     if not found:
@@ -85,15 +116,14 @@ def _read(path: str) -> Header:
     with open(path, "rb") as file:
         start = file.read(_MAX_POINTER_BYTES)
     if pointer := _IS_POINTER.match(start):
-        note = Finding("pointer", "a git LFS pointer: only its size is known", path, (), NOTE)
-        return Header(path, POINTER, int(pointer[1]), [], {}, [note])
+        return Header(path, POINTER, int(pointer[1]), [], {}, [])
     reader = _READERS.get(os.path.splitext(path)[1])
     if reader is None:
         raise ArchspecError(f"{path} is not a checkpoint", help=_HELP)
     return reader(path)
 
 
-def _read_index(path: str) -> tuple[dict[str, str], int | None, list[Finding]]:
+def _read_index(path: str) -> tuple[dict[str, str], int | float | None, list[Finding]]:
     """Return the file of each tensor, the stated bytes, and problems. Errors: :class:`ArchspecError`."""
     repeated: list[str] = []
 
@@ -106,34 +136,48 @@ def _read_index(path: str) -> tuple[dict[str, str], int | None, list[Finding]]:
         content = file.read(_MAX_INDEX_BYTES + 1)
     if len(content) > _MAX_INDEX_BYTES or content.count(b"[") + content.count(b"{") > _MAX_BRACKETS:
         raise refuse(path, f"the index is larger than {_MAX_INDEX_BYTES:,} bytes, or nested")
+    if conflict := _CONFLICT.search(content):
+        line = content.count(b"\n", 0, conflict.start()) + 1
+        raise refuse(
+            path, f"line {line} is a conflict marker of git", "resolve the merge conflict in this file"
+        )
     try:
         found = json.loads(content, object_pairs_hook=read_object)
         listed, metadata = found["weight_map"], found.get("metadata")
         if not all(os.path.basename(name) == name for name in {*listed.values()}):
             raise ValueError("weight_map names a file in another folder")
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise refuse(path, f"invalid index: {type(error).__name__} {error}") from None
+    except json.JSONDecodeError as error:
+        raise refuse(path, f"invalid index: line {error.lineno}: {error.msg}") from None
+    except ValueError as error:
+        raise refuse(path, f"invalid index: {error}") from None
+    except (TypeError, LookupError, AttributeError, RecursionError):
+        raise refuse(path, "invalid index: it has no weight_map from tensors to files") from None
     total = metadata.get("total_size") if isinstance(metadata, dict) else None
     is_size = isinstance(total, int | float) and 0 < total < float("inf")
     findings = [*about("duplicate", repeated, "listed twice", path)]
     if type(total) is not int or not is_size:
-        message = f"total_size is {'missing' if total is None else repr(total)[:40]}"
+        stated = "missing" if total is None else f"{repr(total)[:40]}, not a positive integer"
+        message = f"total_size is {stated}"
         findings.append(Finding("total_size", message, path, (), NOTE))
-    return listed, int(total) if is_size and total is not None else None, findings
+    return listed, total if is_size else None, findings
 
 
 def _compare_index(
-    file: str, headers: list[Header], listed: dict[str, str], total: int | None
+    file: str, headers: list[Header], listed: dict[str, str], total: int | float | None
 ) -> Iterator[Finding]:
     """Yield the differences between an index and the headers of its files."""
     files = {os.path.basename(one.file): one for one in headers}
     stored = {one.name: name for name, header in files.items() for one in header.tensors}
     missing = sorted({*listed.values()} - files.keys())
     read = {name for name, one in files.items() if one.format != POINTER}
-    severity = ERROR if headers else NOTE  # an index alone is fine
-    for absent in missing:
-        names = (name for name, at in listed.items() if at == absent)
-        yield from about("shards", names, f"{absent} is not here", file, severity)
+    if missing and headers:
+        names = [name for name, at in listed.items() if at in missing]
+        yield from about(
+            "shards", names, f"{name_some(missing)} {'is' if len(missing) == 1 else 'are'} not here", file
+        )
+    elif missing:
+        message = f"not here: {name_some(missing)}; shapes and dtypes are unknown"
+        yield Finding("shards", message, file, (), NOTE)
     elsewhere = (name for name, at in listed.items() if at in read and stored.get(name) != at)
     yield from about("shards", elsewhere, "not in the file that the index names", file)
     yield from about("shards", sorted(stored.keys() - listed), "stored, but not in the index", file)
@@ -142,9 +186,10 @@ def _compare_index(
     data = sum(sum(t.bytes for t in one.tensors) or one.size for one in headers)
     whole = sum(one.size for one in headers)
     unique = sum({(t.file, t.offset): t.bytes for one in headers for t in one.tensors}.values())
-    pointers = sum(one.size for one in headers if one.format == POINTER)
-    slack = pointers // 100 + 10_000_000 if pointers else 0  # the size of a pointer includes its header
-    if total not in (whole, unique) and not 0 <= data - total <= slack:
+    pointers = [one for one in headers if one.format == POINTER]
+    slack = len(pointers) * _POINTER_BYTES + len(listed) * _ENTRY_BYTES if pointers else 0
+    is_more = data - total > slack and isinstance(total, int)  # a float counts a bool as a bit
+    if total not in (whole, unique) and (data < total or is_more):
         yield Finding("total_size", f"total_size is {total:,} bytes, but the files have {data:,}", file)
 
 

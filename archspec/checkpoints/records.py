@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, list_names
 
-ERROR, WARNING, NOTE = "error", "warning", "note"
+ERROR, NOTE = "error", "note"
 MAX_HEADER_BYTES = 100_000_000  # as in safetensors
 MAX_TENSORS = 1_000_000
 BITS = {  # of an element; names as torch spells them
@@ -89,7 +89,7 @@ def name_some(names: Iterable[str], most: int = 3) -> str:
 def about(
     kind: str, names: Iterable[str], message: str, file: str = "", severity: str = ERROR
 ) -> Iterator[Finding]:
-    """Yield the finding on some tensors; nothing if there are none."""
+    """Yield the finding on some tensors, if there are any."""
     if listed := tuple(names):
         yield Finding(kind, f"{name_some(listed)}: {message}", file, listed, severity)
 

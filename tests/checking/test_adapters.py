@@ -79,7 +79,7 @@ def test_modules_that_the_base_does_not_have(tmp_path: Path) -> None:
     assert check(tmp_path, {**ADAPTER, **more}) == [
         "the base has no module model.layers.2.self_attn.q_proj with a weight"
     ]
-    other = {"base_model.model.score.weight": ("F32", (2, 32))}
+    other = {"base_model.model.scores.weight": ("F32", (2, 32))}
     assert check(tmp_path, {**ADAPTER, **other}) == [f"{next(iter(other))}: the base has no such tensor"]
 
 
@@ -99,7 +99,26 @@ def test_the_base_that_the_adapter_names(tmp_path: Path) -> None:
     check(tmp_path, {**ADAPTER, V: ("F32", (32, 4))}, base_model_name_or_path=str(base))
     found = archspec.check(str(tmp_path))
     assert [one.kind for one in found.findings] == ["adapter"] and found.architecture == "LlamaForCausalLM"
-    check(tmp_path, ADAPTER, base_model_name_or_path=str(tmp_path / "nothing"))
+
+
+def test_a_base_that_cannot_be_read(tmp_path: Path) -> None:
+    other = {"base_model_name_or_path": str(tmp_path / "nothing")}
+    check(tmp_path, ADAPTER, **other)
     found = archspec.check(str(tmp_path))
-    assert [one.kind for one in found.findings] == ["config"] and found.exit_code == 2
-    assert found.findings[0].help == "pass another with config=CONFIG"
+    assert [(one.kind, one.severity) for one in found.findings] == [("config", "note")]
+    assert found.findings[0].help == "pass the base model with config=CONFIG" and found.exit_code == 0
+    write_safetensors(tmp_path / "adapter_model.safetensors", {**ADAPTER, V: ("F32", (16, 5))})
+    found = archspec.check(str(tmp_path))
+    assert [one.tensors for one in found.findings if one.severity == "error"] == [(V,)]
+    assert found.findings[-1].message.endswith(
+        "rank 4 of model.layers.1.self_attn.v_proj.weight gives (*, 4)"
+    )
+
+
+def test_the_head_of_a_task(tmp_path: Path) -> None:
+    score = {"base_model.model.score.weight": ("F32", (7, 32))}
+    assert check(tmp_path, {**ADAPTER, **score}, task_type="SEQ_CLS") == []
+    assert check(tmp_path, {**ADAPTER, **score}, task_type="CAUSAL_LM") != []
+    wrong = {"base_model.model.score.weight": ("F32", (7, 33))}
+    message = f"{next(iter(wrong))}: (7, 33), but the base has (2, 32)"
+    assert check(tmp_path, {**ADAPTER, **wrong}, task_type="SEQ_CLS") == [message]

@@ -63,7 +63,7 @@ def test_a_dtype_that_differs_from_other_layers(tmp_path: Path) -> None:
 
 def test_tied_tensors_that_are_stored_twice(tmp_path: Path) -> None:
     found = check(tmp_path, TIED, **{"lm_head.weight": ("F32", (50, 32))})
-    assert findings(found) == [] and findings(found, "warning") == [("tied", ("lm_head.weight",))]
+    assert findings(found) == [] and findings(found, "note") == [("tied", ("lm_head.weight",))]
     only = check(tmp_path, TIED, **{"lm_head.weight": ("F32", (50, 32)), "model.embed_tokens.weight": None})
     assert only.findings == []  # either name is enough
     none = check(tmp_path, TIED, **{"model.embed_tokens.weight": None})
@@ -109,15 +109,35 @@ def test_bytes_of_an_index_alone(tmp_path: Path) -> None:
 
 def test_a_config_that_cannot_be_compared(tmp_path: Path, cli: Any) -> None:
     write_checkpoint(tmp_path, LLAMA)
-    (tmp_path / "config.json").write_text('{"model_type": "no_such_model"}')
+    (tmp_path / "config.json").write_text('{"model_type": "llama", "hidden_size": "x"}')
     found = archspec.check(str(tmp_path))
-    assert [one.kind for one in found.findings] == ["config"] and found.exit_code == 2
+    assert findings(found) == [("config", ())] and found.exit_code == 2
     assert cli("check", str(tmp_path), code=2).out
     other = tmp_path / "other.json"
     other.write_text(json.dumps(LLAMA))
     assert archspec.check(str(tmp_path), str(other)).findings == []
     with pytest.raises(archspec.ArchspecError):
         archspec.check(str(tmp_path), {"model_type": "no_such_model"})
+
+
+@pytest.mark.parametrize("more", [{}, {"auto_map": {"AutoModel": "custom.Custom"}}], ids=["type", "code"])
+def test_headers_are_checked_if_the_class_is_not_supported(more: Any, tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, LLAMA)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "no_such_model", **more}))
+    found = archspec.check(str(tmp_path))
+    assert findings(found, "note") == [("config", ())] and found.exit_code == 0
+    assert found.likely and found.architecture is None and "no differences" not in found.text()
+
+
+def test_pointers_without_an_index_have_bytes_only(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, LLAMA)
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize {}\n"
+    size = archspec.load(LLAMA).params * 4
+    for given, kinds in ((size + 3000, []), (size // 2 + 3000, []), (size * 2, ["bytes"])):
+        (tmp_path / "model.safetensors").write_text(pointer.format(given))
+        found = archspec.check(str(tmp_path))
+        assert [kind for kind, _ in findings(found)] == kinds and (found.params, found.bytes) == (None, None)
+        assert ("no differences in bytes" in found.text()) == (not kinds)
 
 
 def test_annotations_of_github(tmp_path: Path) -> None:
