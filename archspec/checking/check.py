@@ -10,6 +10,7 @@ from typing import Any
 from archspec.arguments import check_arguments_of
 from archspec.checking.adapters import compare_adapter
 from archspec.checking.comparison import Comparison, compare, expected_bytes
+from archspec.checking.gguf import compare_gguf, name_classes
 from archspec.checking.likely import Likely, likely_classes
 from archspec.checking.suggestions import suggest
 from archspec.checkpoints.files import Checkpoint, read_checkpoint
@@ -41,6 +42,7 @@ KINDS = {  # of findings
     "total_size": "the index states another size than the files have",
     "pointer": "a git LFS pointer stands for the file",
     "unused": "stored tensors that transformers ignores",
+    "metadata": "the metadata of a GGUF file have other sizes than the config",
     "conversion": "shapes are not compared",
     "config": "the config cannot be compared; a note if its class is not supported",
 }
@@ -194,10 +196,12 @@ def check(
     found = Check(checkpoint, model, findings)
     if options:
         found.findings += compare_adapter(model, options, checkpoint.tensors)
-    elif model is None:
-        found.likely = likely_classes(checkpoint.tensors, library_of(specs))
-    else:
+    elif model:
         _compare(found, model, checkpoint)
+    elif checkpoint.metadata:
+        found.findings += name_classes(checkpoint.metadata)
+    else:
+        found.likely = likely_classes(checkpoint.tensors, library_of(specs))
     return found
 
 
@@ -221,17 +225,20 @@ def _adapter_options(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 def _compare(found: Check, model: Model, checkpoint: Checkpoint) -> None:
     """Add the differences to a report, and the changes of a field that explain them."""
-    if any(one.format == "gguf" for one in checkpoint.headers):
-        found.findings.append(
-            Finding("conversion", "GGUF files are not compared with the config", severity=NOTE)
+    tensors, metadata = checkpoint.tensors, checkpoint.metadata
+
+    def compare_with(model: Model) -> Comparison:
+        return (
+            compare_gguf(model, tensors, metadata)
+            if metadata
+            else compare(model, tensors, checkpoint.is_listed)
         )
-        return
-    tensors = checkpoint.tensors
-    compared = compare(model, tensors, checkpoint.is_listed) if tensors else Comparison([], 0)
+
+    compared = compare_with(model) if tensors else Comparison([], 0)
     found.findings += compared.findings
     if found.params is not None and tensors:
         if not compared.fits:
-            found.suggestions = [*suggest(model, compared.elements, lambda one: compare(one, tensors).fits)]
+            found.suggestions = [*suggest(model, compared.elements, lambda one: compare_with(one).fits)]
         return
     total = checkpoint.total_bytes or sum(one.size for one in checkpoint.headers)
     unused = (name for one in compared.findings if one.kind == "unused" for name in one.tensors)

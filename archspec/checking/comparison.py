@@ -62,10 +62,10 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
     ]
     elements = sum(own.values()) + sum(prod(stored[name].shape or ()) for name in extra)
     findings = [
-        *_by_layer("missing", missing, lambda name: f"{expected[name]} is missing"),
-        *_by_layer("unexpected", extra, lambda _: f"not a part of {model.architecture}"),
-        *_by_layer("shape", wrong, lambda name: f"stored as {shapes[name]}, not {expected[name]}"),
-        *_by_layer("unused", filter(reasons.get, reasons), lambda name: reasons[name], NOTE),
+        *by_layer("missing", missing, lambda name: f"{expected[name]} is missing"),
+        *by_layer("unexpected", extra, lambda _: f"not a part of {model.architecture}"),
+        *by_layer("shape", wrong, lambda name: f"stored as {shapes[name]}, not {expected[name]}"),
+        *by_layer("unused", filter(reasons.get, reasons), lambda name: reasons[name], NOTE),
         *about("quantization", incomplete, "missing next to the quantized weight"),
         *about("conversion", sorted(loaded.unknown), "shapes are not compared", "", NOTE),
         *_quantization(model, loaded, stored),
@@ -143,8 +143,8 @@ def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, Packed]) ->
             return
     if not any(one.dtype for one in stored.values()):
         return  # an index alone does not say
-    yield from _by_layer("quantization", sorted(wanted - packed), lambda _: "quantized in the config only")
-    yield from _by_layer("quantization", sorted(packed - wanted), lambda _: "quantized in the file only")
+    yield from by_layer("quantization", sorted(wanted - packed), lambda _: "quantized in the config only")
+    yield from by_layer("quantization", sorted(packed - wanted), lambda _: "quantized in the file only")
 
 
 def _dtypes(loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
@@ -157,14 +157,14 @@ def _dtypes(loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
         counts.setdefault(folds[name], Counter())[dtype] += 1
     usual = {fold: found.most_common(1)[0][0] for fold, found in counts.items()}
     odd = [name for name, dtype in plain.items() if dtype != usual[folds[name]]]
-    yield from _by_layer("dtype", odd, lambda name: f"{plain[name]}, unlike other layers")
+    yield from by_layer("dtype", odd, lambda name: f"{plain[name]}, unlike other layers")
     floats = Counter(dtype for dtype in plain.values() if "float" in dtype)
     most = floats.most_common(1)[0][0] if floats else ""
     rare = [name for name, dtype in plain.items() if dtype in floats and dtype != most and name not in odd]
-    yield from _by_layer("dtype", rare, lambda name: f"{plain[name]}, but most weights are {most}", NOTE)
+    yield from by_layer("dtype", rare, lambda name: f"{plain[name]}, but most weights are {most}", NOTE)
 
 
-def _by_layer(
+def by_layer(
     kind: str, names: Iterable[str], message: Callable[[str], str], severity: str = ERROR
 ) -> Iterator[Finding]:
     """Yield one finding for all names that differ in layer numbers only and have the same message."""

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.checkpoints.gguf import read_gguf
@@ -47,6 +47,11 @@ class Checkpoint(NamedTuple):
     total_bytes: int | None  # as the index states
     findings: list[Finding]
     is_listed: bool = True  # False if there may be tensors whose names are unknown
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The metadata of a GGUF model, whose first file has most of them."""
+        return next((one.metadata for one in self.headers if one.format == "gguf"), {})
 
 
 def read_checkpoint(paths: Sequence[str]) -> Checkpoint:
@@ -108,6 +113,10 @@ def _files(folder: str) -> list[str]:
     found = next(([name] for name in _FIRST if name in names), None) or next(filter(None, by_end), [])
     if not found:
         raise ArchspecError(f"{folder}: the folder has no checkpoint", help=_HELP)
+    models = {_SHARD.sub(r"\1", name) for name in found if name.endswith(".gguf")}
+    if len(models) > 1:
+        help_ = f"pass one of them: {name_some(found)}"
+        raise ArchspecError(f"{folder}: the folder has {len(models):,} GGUF models", help=help_)
     return [os.path.join(folder, name) for name in found]
 
 

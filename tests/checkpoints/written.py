@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
@@ -64,3 +65,35 @@ def write_checkpoint(folder: Path, config: Mapping[str, Any], **changes: Any) ->
     tensors = {**stored_tensors(archspec.load(dict(config))), **changes}
     write_safetensors(folder / "model.safetensors", {name: one for name, one in tensors.items() if one})
     return folder
+
+
+GGUF_TYPES = {
+    "F32": (0, 1, 4),
+    "F16": (1, 1, 2),
+    "Q8_0": (8, 32, 34),
+    "Q4_K": (12, 256, 144),
+    "Q6_K": (14, 256, 210),
+}
+
+
+def write_gguf(path: Path, tensors: Tensors, metadata: Mapping[str, int | str]) -> Path:
+    """Write a GGUF file of zeros with these tensors, by type and shape, and texts and 32-bit integers."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    parts = [b"GGUF", struct.pack("<IQQ", 3, len(tensors), len(metadata))]
+    for key, value in metadata.items():
+        typed = struct.pack("<II", 4, value) if isinstance(value, int) else struct.pack("<I", 8) + text(value)
+        parts.append(text(key) + typed)
+    end = 0
+    for name, (kind, shape) in tensors.items():
+        number, block, size = GGUF_TYPES[kind.upper()]
+        parts.append(text(name) + struct.pack(f"<I{len(shape)}Q", len(shape), *reversed(shape)))
+        parts.append(struct.pack("<IQ", number, end))
+        end += -(-prod(shape) // block * size // 32) * 32
+    header = b"".join(parts)
+    path.write_bytes(header + bytes(-len(header) % 32))
+    with open(path, "r+b") as file:
+        file.truncate(path.stat().st_size + end)
+    return path
