@@ -61,10 +61,15 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
         if shape != expected[name] and (name not in flat or prod(shape) != prod(expected[name]))
     ]
     elements = sum(own.values()) + sum(prod(stored[name].shape or ()) for name in extra)
+    stored_as = {
+        name: f"{shapes[name]}{'' if of == [name] else f' ({fold_layers(of[0])})'}"
+        for name, of in loaded.sources.items()
+        if name in wrong
+    }
     findings = [
         *by_layer("missing", missing, lambda name: f"{expected[name]} is missing"),
         *by_layer("unexpected", extra, lambda _: f"not a part of {model.architecture}"),
-        *by_layer("shape", wrong, lambda name: f"stored as {shapes[name]}, not {expected[name]}"),
+        *by_layer("shape", wrong, lambda name: f"stored as {stored_as[name]}, not {expected[name]}"),
         *by_layer("unused", filter(reasons.get, reasons), lambda name: reasons[name], NOTE),
         *about("quantization", incomplete, "missing next to the quantized weight"),
         *about("conversion", sorted(loaded.unknown), "shapes are not compared", "", NOTE),

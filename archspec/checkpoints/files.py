@@ -187,6 +187,10 @@ def _compare_index(
     elif missing:
         message = f"not here: {name_some(missing)}; shapes and dtypes are unknown"
         yield Finding("shards", message, file, (), NOTE)
+    kinds = {_SHARD.sub(r"\1\3", name) for name in listed.values()}
+    extra = [one for one in os.listdir(os.path.dirname(file) or ".") if _SHARD.sub(r"\1\3", one) in kinds]
+    if extra := sorted({*extra} - {*listed.values()}):
+        yield Finding("shards", f"not in the index: {name_some(extra)}", file)
     elsewhere = (name for name, at in listed.items() if at in read and stored.get(name) != at)
     yield from about("shards", elsewhere, "not in the file that the index names", file)
     yield from about("shards", sorted(stored.keys() - listed), "stored, but not in the index", file)
