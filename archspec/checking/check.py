@@ -225,14 +225,10 @@ def _adapter_options(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 def _compare(found: Check, model: Model, checkpoint: Checkpoint) -> None:
     """Add the differences to a report, and the changes of a field that explain them."""
-    tensors, metadata = checkpoint.tensors, checkpoint.metadata
+    tensors, metadata, is_listed = checkpoint.tensors, checkpoint.metadata, checkpoint.is_listed
 
     def compare_with(model: Model) -> Comparison:
-        return (
-            compare_gguf(model, tensors, metadata)
-            if metadata
-            else compare(model, tensors, checkpoint.is_listed)
-        )
+        return compare_gguf(model, tensors, metadata) if metadata else compare(model, tensors, is_listed)
 
     compared = compare_with(model) if tensors else Comparison([], 0)
     found.findings += compared.findings
@@ -241,11 +237,17 @@ def _compare(found: Check, model: Model, checkpoint: Checkpoint) -> None:
             found.suggestions = [*suggest(model, compared.elements, lambda one: compare_with(one).fits)]
         return
     total = checkpoint.total_bytes or sum(one.size for one in checkpoint.headers)
+    if not total or any(one.kind == "shards" and one.severity == ERROR for one in found.findings):
+        return
     unused = (name for one in compared.findings if one.kind == "unused" for name in one.tensors)
-    size, is_close = expected_bytes(model, total, unused)
-    is_partial = any(one.kind == "shards" and one.severity == ERROR for one in found.findings)
-    if total and not is_close and not is_partial:
+    size, width = expected_bytes(model, total, unused)
+    if width is None:
         message = f"the files have {total:,} bytes of tensors, but the config gives {size:,}"
         found.findings.append(Finding("bytes", message))
+    elif width != dtype_bytes(model.dtype) and model.dtype_note is None:
+        message = f"the bytes fit weights of {8 * width} bits, but the config's dtype is {model.dtype}"
+        found.findings.append(Finding("bytes", message, severity=NOTE))
+    if not model.is_quantized and (width is None or not compared.fits):
         elements = total // dtype_bytes(model.dtype)
-        found.suggestions = [] if model.is_quantized else [*suggest(model, elements, lambda _: True)]
+        fits = suggest(model, elements, lambda one: not tensors or compare_with(one).fits)
+        found.suggestions = [*fits]

@@ -12,6 +12,7 @@ from archspec.checking.conversions import Loaded, ignored_patterns, load
 from archspec.checking.packing import Packed, unpack
 from archspec.checkpoints.records import ERROR, NOTE, Finding, StoredTensor, about
 from archspec.errors import ArchspecError
+from archspec.formats.dtypes import dtype_bytes
 from archspec.formats.stated import quantization_of
 from archspec.models.model import Model
 from archspec.tree.tensors import fold_layers
@@ -80,23 +81,26 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
     return Comparison(findings, elements)
 
 
-def expected_bytes(model: Model, total: int, unused: Iterable[str]) -> tuple[int, bool]:
-    """Return the bytes of a model's weights, and whether ``total`` bytes are close enough to them.
+def expected_bytes(model: Model, total: int, unused: Iterable[str]) -> tuple[int, int | None]:
+    """Return the bytes of a model's weights, and the bytes per weight with which ``total`` fits, or None.
 
     Files may have another dtype than the config, tied weights twice, buffers, ``unused`` tensors and headers.
     """
+    width = dtype_bytes(model.dtype)
     try:
         stored = model.weights().bytes
     except ArchspecError:
-        return 0, True
+        return 0, width
     twice = sum(one.numel for one in model.tensors() if one.tied_to)
-    widths = () if model.is_quantized else (1, 2, 4)
-    sizes = [stored, *(width * (model.params + more) for width in widths for more in (0, twice))]
+    sizes = [(width, stored), (width, stored + width * twice)]
+    for other in () if model.is_quantized else (2, 4):
+        sizes += [(other, other * (model.params + more)) for more in (0, twice)]
     slack: float = 8 * model.buffers + _ENTRY_BYTES * len(model.tensors())
     positions = max((int(model.config.raw.get(key) or 0) for key in _POSITIONS), default=0)
     for name in unused:
         slack += positions**2 if _MASK.search(name) else 0 if _OBSOLETE.search(name) else inf
-    return stored, any(-size // _SLACK <= total - size <= size // _SLACK + slack for size in sizes)
+    fits = (one for one, size in sizes if -size // _SLACK <= total - size <= size // _SLACK + slack)
+    return stored, next(fits, None)
 
 
 def _packed_sizes(model: Model) -> tuple[int, int]:

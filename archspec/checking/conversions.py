@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
 from archspec.checking.packing import Packed
@@ -126,9 +127,11 @@ def transforms_of(tree: Node) -> list[Transform]:
 def _model_classes(tree: Node) -> Iterator[tuple[str, str, str]]:
     """Yield the path, the class and the model type of a model and of the models in it."""
     prefixes, classes = _table()["prefix_of"], dict[str, str]()
+    family = commonprefix([*tree.scope.spec.architectures]) if tree.scope else ""  # noqa: RUF071 - of classes
     for path, node in modules(tree):
         outer, _, name = path.rpartition(".")
-        classes[path] = node.cls
+        copied = family + node.cls  # such as MaskFormerDetrDecoder, of which the spec is DetrDecoder
+        classes[path] = copied if copied in prefixes else node.cls
         is_base = bool(name) and prefixes.get(classes[outer]) == name
         if node.scope is not None and node.cls not in prefixes and is_base:  # a spec's variant of the class
             classes[path] = next(iter(node.scope.spec.architectures), "")

@@ -10,12 +10,7 @@ from archspec.errors import ArchspecError
 from archspec.models.fields import FieldValue
 from archspec.models.model import Model
 
-_MULTIPLES = (
-    Fraction(2),
-    Fraction(3),
-    Fraction(1, 2),
-    Fraction(1, 4),
-)  # of a field's value, to learn its effect
+_MULTIPLES = Fraction(2), Fraction(3), Fraction(1, 2), Fraction(1, 4)  # of a value, to learn its effect
 
 
 def suggest(model: Model, elements: int, fits: Callable[[Model], bool]) -> Iterator[str]:
@@ -25,7 +20,7 @@ def suggest(model: Model, elements: int, fits: Callable[[Model], bool]) -> Itera
     coefficients, and so the value for ``elements``. ``fits`` compares the model with that value.
     """
     for field in model.fields:
-        for value in _candidates(model, field, elements):
+        for value in dict.fromkeys(_candidates(model, field, elements)):
             changed = _with_field(model, field, value)
             if changed is not None and _elements(changed) == elements and fits(changed):
                 yield f"{field.field} = {str(value).lower()}"
@@ -42,6 +37,7 @@ def _candidates(model: Model, field: FieldValue, elements: int) -> Iterator[int]
         changed = _with_field(model, field, int(value)) if value.denominator == 1 else None
         if changed is not None and len(points) < 3:
             points.append((multiple, _elements(changed)))
+    yield from (int(field.value * multiple) for multiple, count in points[1:] if count == elements)
     if len({count for _, count in points}) > 1:
         values = (root * field.value for root in _roots(points, elements))
         yield from (int(value) for value in values if value.denominator == 1 and value > 0)

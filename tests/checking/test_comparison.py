@@ -105,6 +105,13 @@ def test_bytes_of_an_index_alone(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "num_key_value_heads": 1}))
     found = archspec.check(str(tmp_path))
     assert findings(found) == [("bytes", ())] and "num_key_value_heads = 4" in found.suggestions
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "dtype": "float16"}))
+    found = archspec.check(str(tmp_path))
+    assert findings(found) == [] and ("bytes", ()) in findings(found, "note")
+    assert "fit weights of 32 bits, but the config's dtype is float16" in found.findings[-1].message
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "num_hidden_layers": 2}))
+    found = archspec.check(str(tmp_path))
+    assert found.suggestions == ["num_hidden_layers = 3"]  # others have the bytes, but not the names
 
 
 def test_a_config_that_cannot_be_compared(tmp_path: Path, cli: Any) -> None:

@@ -19,7 +19,11 @@ from archspec.checking.check import Check
 from archspec.checkpoints.safetensors import DTYPES
 
 RECORDS = json.loads(Path(__file__).with_name("real.json").read_text(encoding="utf-8"))
-COMPARED = [one for one in RECORDS if one["expected"]["architecture"] and "listed" in one]
+COMPARED = [
+    one
+    for one in RECORDS
+    if "listed" in one and one["config.json"]["model_type"] in ("mixtral", "phi3", "gpt_neox", "layoutlm")
+]
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize {}\n"
 CODES = {dtype: code for code, dtype in DTYPES.items()}
 

@@ -67,6 +67,13 @@ def test_a_missing_shard(tmp_path: Path) -> None:
     assert [(one.name, one.shape) for one in found.tensors][-1] == ("c", None)
 
 
+def test_a_shard_that_the_index_does_not_list(tmp_path: Path) -> None:
+    write_shards(tmp_path, c=None)
+    found = read(tmp_path)
+    assert ("error", "shards", ()) in findings(found)
+    assert "not in the index: model-00002-of-00002.safetensors" in found.findings[0].message
+
+
 def test_a_tensor_in_two_shards(tmp_path: Path) -> None:
     write_shards(tmp_path)
     write_safetensors(tmp_path / "model-00002-of-00002.safetensors", {"c": ("F32", (3,)), "a": ("F32", (1,))})

@@ -108,11 +108,25 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
         state(a=tensor((2,), (1, 1))),
         state(a=b"ctorch._utils\n_rebuild_tensor_v2\n)R"),
         state(a=tensor((2,), (1,), 0, b"Strange")),
+        state(),
+        b"\x80\x02}" + text("a") + b"X\xff\xff\xff\x7fs.",
+        b"\x80\x05\x96" + (2**40).to_bytes(8, "little") + b".",
     ],
 )
 def test_an_invalid_pickle_is_refused(pickle: bytes, tmp_path: Path) -> None:
     with pytest.raises(ArchspecError, match="help: save the tensors with safetensors"):
         read_pickle(write(tmp_path / "x.bin", pickle, 8))
+
+
+def test_keys_that_are_not_texts_are_left_out(tmp_path: Path) -> None:
+    nested = b")q\x01" + b"h\x01\x86q\x01" * 60  # the hash of this tuple takes 2**60 steps
+    pickle = b"\x80\x02}(" + text("a") + tensor((2,), (1,)) + nested + b"K\x01u" + nested + b"K\x02s."
+    assert [one.name for one in read_pickle(write(tmp_path / "x.bin", pickle, 8)).tensors] == ["a"]
+
+
+def test_the_memo_takes_memory_as_it_has_entries(tmp_path: Path) -> None:
+    pickle = b"\x80\x02}r\xff\xff\xff\x7f" + text("a") + tensor((2,), (1,)) + b"s."
+    assert [one.name for one in read_pickle(write(tmp_path / "x.bin", pickle, 8)).tensors] == ["a"]
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
