@@ -68,7 +68,7 @@ def _compare_pair(
 
 
 def _compare_saved(model: Model, base: Mapping[str, Tensor], one: StoredTensor) -> Iterator[Finding]:
-    """Yield a tensor that the adapter replaces, if it does not fit; a head has labels of its own."""
+    """Yield a tensor that the adapter replaces, if it does not fit; a head may have other labels."""
     name = _today(one.name.removeprefix(_PREFIX), model, base)
     shape = base[name].shape if name in base else None
     if shape != one.shape and shape and one.shape:
