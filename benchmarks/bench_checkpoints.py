@@ -1,6 +1,6 @@
 """Weights and KV caches of checkpoints as other tools report them, from the same folders.
 
-After `pip install --no-deps hf-mem kvfit accelerate` and `pip install "httpx2[http2]" psutil`,
+After `pip install --no-deps hf-mem kvfit accelerate llmfit` and `pip install "httpx2[http2]" psutil`,
 `python benchmarks/bench_checkpoints.py` writes each config of MODELS with a safetensors file of the
 right size (a header, and no data on disk). Its tensors are those of the class of transformers on the meta
 device, in bfloat16. The folders are served on this machine as by the Hub. Each tool is asked for the
@@ -71,6 +71,15 @@ from accelerate.commands.estimate import estimate_command_parser, gather_data
 arguments = "org/{name} --library_name transformers --dtypes float16".split()
 print("=", gather_data(estimate_command_parser().parse_args(arguments))[0][2])
 """,
+    "llmfit 1.1.17, from its list of models": "# cache".join(
+        f"""
+import json, subprocess
+command = "llmfit plan {{full_name}} --context 1024 --quant BF16 --json".split()
+plan = json.loads(subprocess.run(command, capture_output=True, timeout=20, check=True).stdout)
+print("=", round({value}))
+"""
+        for value in ('plan["disk_size_gb"] * 1e9', 'plan["kv_alternatives"][0]["kv_cache_gb"] * 2**30')
+    ),
 }
 
 
@@ -134,7 +143,8 @@ def write_model(folder: Path, name: str, architecture: str) -> tuple[int, int | 
 
     raw = json.loads((CONFIGS / f"{name}.json").read_text())
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({**raw, "architectures": [architecture]}))
+    own = {"architectures": [architecture], "torch_dtype": "bfloat16"}
+    (folder / "config.json").write_text(json.dumps({**raw, **own}))
     config = transformers.CONFIG_MAPPING[raw["model_type"]].from_dict(raw)
     with torch.device("meta"):
         model = getattr(transformers, architecture)(config).to(torch.bfloat16)
@@ -167,13 +177,13 @@ def patch_tools(folder: Path, hub: str) -> None:
         path.write_text(path.read_text().replace("https://huggingface.co", hub))
 
 
-def ask(code: str, name: str, folder: Path, hub: str, patched: Path) -> list[int | None]:
+def ask(code: str, full_name: str, folder: Path, hub: str, patched: Path) -> list[int | None]:
     """Return the bytes of the weights and of the cache that a tool reports; None if it refuses."""
     found: list[int | None] = []
     for part in code.split("# cache"):
         given = {**os.environ, "HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0"}
         given["PYTHONPATH"] = f"{patched}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-        lines = f"import json\n{part.format(name=name, folder=folder)}"
+        lines = f"import json\n{part.format(full_name=full_name, name=folder.name, folder=folder)}"
         done = subprocess.run(
             [sys.executable, "-c", lines], capture_output=True, text=True, env=given, check=False
         )
@@ -207,8 +217,8 @@ def main() -> None:
         print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
         for tool, code in ASK.items():
             found = [
-                ask(code, one.name, one, hub, patched)
-                for one in (root / n.partition("--")[2] for n in MODELS)
+                ask(code, name.replace("--", "/"), one, hub, patched)
+                for name, one in zip(MODELS, folders, strict=True)
             ]
             sizes, kept = ([*column] for column in zip(*found, strict=True))
             print(f"| {tool} | {describe(sizes, weights)} | {describe(kept, caches)} |")
