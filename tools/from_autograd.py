@@ -255,10 +255,10 @@ def main(pattern: str) -> None:
             for cls, rows in measured["layers"].items():
                 _merge(found["layers"].setdefault(cls, []), rows)
             print(name, flush=True)
-            _write(found)
+            write_record(found)
 
 
-def _write(found: dict[str, dict[str, Any]]) -> None:
+def write_record(found: dict[str, dict[str, Any]]) -> None:
     """Write the file, one class or layer per line."""
     parts = []
     for key, rows in found.items():

@@ -19,13 +19,13 @@ from archspec.specs.files import read_json
 from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
-_LINEAR = ("Linear", "Conv1D")
+LINEAR = ("Linear", "Conv1D")
 _SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
 _HELP = "leave out the lengths for the parameters of the adapter"
 
 
 @cache
-def _record() -> dict[str, Any]:
+def record() -> dict[str, Any]:
     """Return formulas/gradients.json."""
     return dict(read_json("gradients.json"))
 
@@ -46,9 +46,9 @@ class AdaptedCall:
 
     def __init__(self, call: Forward, top: Module, use_dora: bool) -> None:
         self.call, self.top, self.use_dora = call, top, use_dora
-        if call.architecture not in _record()["classes"]:
+        if call.architecture not in record()["classes"]:
             raise self._refuse("the dependencies between its products were not recorded")
-        self.products = {path: found for path, found in _products(call.tree) if found.flops}
+        self.products = {path: found for path, found in products_of(call.tree) if found.flops}
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
         self.trained, self.weights = (
@@ -65,7 +65,7 @@ class AdaptedCall:
     def _read(self, module: Module) -> None:
         if module.role in ("lora", "parameter"):
             base = module.children["base_layer"]
-            if base.kind not in _LINEAR or module.role == "parameter" or base.path in self.wrapped:
+            if base.kind not in LINEAR or module.role == "parameter" or base.path in self.wrapped:
                 raise self._refuse(f"{base.path} is adapted, and not a linear layer that runs once")
             if base.path in self.products:
                 self.wrapped[base.path] = module
@@ -111,7 +111,7 @@ class AdaptedCall:
 
     def _gradients(self) -> Iterator[int]:
         """Yield the FLOPs of the gradients in each layer, then outside of layers."""
-        facts = _record()["classes"][self.call.architecture]
+        facts = record()["classes"][self.call.architecture]
         first = set(facts["inputs"])
         reached, seen = False, set[str]()
         if self.trained & first:
@@ -141,7 +141,7 @@ class AdaptedCall:
         }
         rows = [
             one
-            for one in _record()["layers"].get(node.cls, ())
+            for one in record()["layers"].get(node.cls, ())
             if set(one[0]) == parts and {row[0] for row in one[1]} == known
         ]
         if len(rows) != 1:
@@ -197,7 +197,7 @@ class AdaptedCall:
         return found.flops * needed + adapter
 
 
-def _products(tree: Node) -> Iterator[tuple[str, Product]]:
+def products_of(tree: Node) -> Iterator[tuple[str, Product]]:
     """Yield the path of each module that computes, with its FLOPs."""
     found: dict[str, list[int]] = {}
     for path, node, routed in walk(tree, "training_flops"):

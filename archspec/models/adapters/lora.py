@@ -110,7 +110,7 @@ class Adapter(OfModel, Report):
         """Return the FLOPs of a forward pass; with ``train`` also those of the gradients that it needs.
 
         Lengths are those of :meth:`archspec.Model.forward`. A gradient is needed for the trained parameters,
-        and for what depends on them. Frozen weights have none.
+        and for what depends on them. Frozen weights do not have gradients.
 
         >>> import archspec
         >>> adapter = archspec.load("LlamaForCausalLM", set={"num_hidden_layers": 2}).lora(r=16)
@@ -191,8 +191,8 @@ def lora(  # noqa: PLR0913 - the options of the verb
     layers_to_transform: Any = None,
     rank_pattern: Mapping[str, Any] | None = None,
     bias: str | None = None,
-    use_dora: bool = False,
-    lora_bias: bool = False,
+    use_dora: bool | None = None,
+    lora_bias: bool | None = None,
     task_type: str | None = None,
     **options: Any,
 ) -> Adapter:
@@ -214,9 +214,7 @@ def lora(  # noqa: PLR0913 - the options of the verb
     from archspec.adapters.modules import build_modules
     from archspec.adapters.options import read_options
 
-    given = {
-        name: value for name, value in named.items() if value is not None and value is not False
-    } | options
+    given = {name: value for name, value in named.items() if value is not None} | options
     found = read_options(adapter, given)
     base = build_modules(self.root, self.tensors())
     return Adapter(self, found, inject(base, self.root, found, self.model_type, self.architecture))
