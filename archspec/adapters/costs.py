@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from archspec.adapters.modules import Module
+from archspec.adapters.options import Options
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.totals import routed_share, walk
@@ -44,10 +45,9 @@ class AdaptedCall:
     are not known.
     """
 
-    def __init__(self, call: Forward, top: Module, use_dora: bool) -> None:
-        self.call, self.top, self.use_dora = call, top, use_dora
-        if call.architecture not in record()["classes"]:
-            raise self._refuse("the dependencies between its products were not recorded")
+    def __init__(self, call: Forward, top: Module, options: Options) -> None:
+        self.call, self.top, self.use_dora = call, top, options.use_dora
+        self.has_dropout = options.lora_dropout > 0
         self.products = {path: found for path, found in products_of(call.tree) if found.flops}
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
@@ -100,7 +100,9 @@ class AdaptedCall:
         return self.forward_flops + sum(self._gradients())
 
     def _check_record(self) -> None:
-        """Raise :class:`ArchspecError` for flags that may change the dependencies between products."""
+        """Raise :class:`ArchspecError` for classes and flags whose dependencies were not recorded."""
+        if self.call.architecture not in record()["classes"]:
+            raise self._refuse("the dependencies between its products were not recorded")
         scope = self.call.scope
         usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
         changed = [name for name in scope.spec.fields if _differs(scope, usual, name)]
@@ -114,10 +116,10 @@ class AdaptedCall:
         facts = record()["classes"][self.call.architecture]
         first = set(facts["inputs"])
         reached, seen = False, set[str]()
-        if self.trained & first:
+        if self.trained & first and self.products.keys() & first:
             raise self._refuse("modules before the layers are trained")
         for stack in facts["stacks"]:
-            before, cross = False, reached
+            before, cross = self._has_trained_input(facts["hidden"][stack]), reached
             for path, node in _layers_of(self.call.tree, stack):
                 inside = _paths_below(path, [*self.products, *self.trained])
                 seen |= inside
@@ -130,6 +132,13 @@ class AdaptedCall:
             raise self._refuse("nothing in the layers is trained")
         for path in outside:
             yield self._head_gradients(path, reached)
+
+    def _has_trained_input(self, inputs: list[list[str]]) -> bool:
+        """Return True if what a list of layers receives has a gradient; a part of it is not supported."""
+        every, some = inputs
+        if self.trained.intersection(some):
+            raise self._refuse("modules before the layers are trained that a part of the first layer reads")
+        return bool(self.trained.intersection(every))
 
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
@@ -166,7 +175,7 @@ class AdaptedCall:
             ]
             yield self._share(one, counts, name in uneven)
             if one in self.wrapped:
-                yield self._adapter_gradients(one, bool(found[0][1][0] & mask))
+                yield self._adapter_gradients(one, bool(found[0][1] and found[0][1][0] & mask))
 
     def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
@@ -182,9 +191,13 @@ class AdaptedCall:
         return whole * some // total
 
     def _adapter_gradients(self, path: str, has_input: bool) -> int:
-        """Return the FLOPs of the gradients of both matrices, and of their inputs."""
+        """Return the FLOPs of the gradients of both matrices, and of their inputs.
+
+        DoRA with a dropout multiplies the base weight in training once more, which counts here.
+        """
         first, second, _ = self._adapter(path)
-        return first * (1 + has_input) + 2 * second
+        again = self.products[path].flops if self.use_dora and self.has_dropout else 0
+        return first * (1 + has_input) + 2 * second + again * (1 + has_input)
 
     def _head_gradients(self, path: str, reached: bool) -> int:
         found = self.products[path]

@@ -116,7 +116,7 @@ def _check_combinations(verb: str, options: list[Option], values: Values) -> Non
         for other in option.excludes:
             if other in given:
                 raise combination_error(option.flag, flags[other])
-    if not getattr(values, "train", False):
+    if not (VERBS[verb].also and values.train):
         return
     known = {option.name for option in options_of(VERBS[verb].also)}
     for option in options_of(verb):  # the method that --train chooses lacks some options

@@ -34,5 +34,17 @@ ADAPTER_OPTIONS = (
            where=COMMAND),
     Option("encoder_tokens", "int | None", "encoder sequence length of --tokens", _VERBS, metavar="N",
            needs=("tokens",), where=COMMAND),
+    Option("train", "bool", "report the memory of a training step, with --tokens also its activations",
+           _VERBS, default=False, where=COMMAND),
+    Option("weights", "str | None", "with --train or --budget: format of the weights of the base model",
+           _VERBS, metavar="FORMAT", choices="formats", default_help="the config's", where=COMMAND),
+    Option("dtype", "str | None", "with --train or --budget: dtype of its other weights", _VERBS,
+           metavar="DTYPE", choices="dtypes", default_help="the config's dtype, else float32", where=COMMAND),
+    Option("optimizer", "str", "with --train or --budget: optimizer", _VERBS, default="adamw", metavar="NAME",
+           choices="optimizers", where=COMMAND),
+    Option("checkpointing", "bool", "with --train or --budget: recompute layers in the backward pass", _VERBS,
+           default=False, needs=("tokens",), where=COMMAND),
+    Option("budget", "str | int | None", "report the largest batch size that fits in this memory, e.g. 24GiB",
+           _VERBS, metavar="BYTES", needs=("tokens",), where=COMMAND),
 )
 # fmt: on

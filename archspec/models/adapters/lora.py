@@ -120,7 +120,7 @@ class Adapter(OfModel, Report):
         from archspec.adapters.costs import AdaptedCall
 
         call = self.model.forward(batch=batch, tokens=tokens, **lengths)
-        found = AdaptedCall(call, self.tree, self.options.use_dora)
+        found = AdaptedCall(call, self.tree, self.options)
         return found.training_flops if train else found.forward_flops
 
     @property
@@ -144,24 +144,47 @@ class Adapter(OfModel, Report):
         return frozenset(name for name in names if ".lora_" in name or ".modules_to_save." in name)
 
     @check_arguments
-    def memory(
-        self, weights: str | None = None, dtype: str | None = None, optimizer: str = "adamw"
+    def memory(  # noqa: PLR0913, PLR0917 - the options of a step
+        self,
+        weights: str | None = None,
+        dtype: str | None = None,
+        optimizer: str = "adamw",
+        batch: int = 1,
+        tokens: int | None = None,
+        encoder_tokens: int | None = None,
+        checkpointing: bool = False,
+        budget: str | int | None = None,
     ) -> AdapterMemory:
-        """Return weights, gradients and optimizer states of a training step; activations are not included.
+        """Return weights, gradients, optimizer states and, with ``tokens``, activations of a training step.
 
         ``weights`` is the weight format of the base model, ``dtype`` the dtype of its other weights, as for
         :meth:`archspec.Model.weights`. peft keeps its matrices in float32, and copies in the base dtype.
+        Activations are those with flash attention, of a model whose embeddings return what has a gradient, as
+        peft's `prepare_model_for_kbit_training` and checkpointing ask for. ``budget`` is a memory size
+        such as `24GiB`; the result then has the largest batch size that fits.
 
         >>> import archspec
         >>> adapter = archspec.load("LlamaForCausalLM").lora(r=16, target_modules="all-linear")
         >>> [(part.name, part.bytes) for part in adapter.memory(weights="nf4-double", dtype="bf16").parts][:2]
         [('base weights', 3341015936), ('base weights', 524820480)]
+        >>> adapter.memory("nf4", "bf16", tokens=2048, checkpointing=True, budget="24GiB").fitting_batch
+        7
         """
+        from archspec.adapters.activations import AdaptedActivations
+        from archspec.costs.training.activations import validated_activations
         from archspec.formats.dtypes import dtype_name
         from archspec.models.adapters.memory import AdapterMemory
 
-        stored = self.model.weights(weights, dtype)
-        return AdapterMemory(self, stored, dtype_name(dtype or self.model.dtype), optimizer)
+        stored, known = self.model.weights(weights, dtype), dtype_name(dtype or self.model.dtype)
+
+        def activations(size: int) -> AdaptedActivations:
+            lengths = {"batch": size, "tokens": tokens, "encoder_tokens": encoder_tokens}
+            options = {**lengths, "dtype": known, "checkpointing": checkpointing}
+            trained = validated_activations(self.model.scope, self.architecture, **options)
+            return AdaptedActivations(trained, self.tree, self.options)
+
+        step = None if tokens is None else activations
+        return AdapterMemory(self, stored, known, optimizer, batch, step, budget)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the counts, and the tensors that are trained, once for equal layers."""
