@@ -6,7 +6,6 @@ formulas/gradients.json lists these layers by class; tools/from_hooks.py reads t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from archspec.adapters.costs import LINEAR, products_of, record
@@ -18,14 +17,14 @@ from archspec.errors import ArchspecError
 from archspec.tree.tensors import fold_layers
 
 _ADDED = 4  # bytes of an element of what adapters compute: peft keeps their weights in float32
-_HELP = "leave out the lengths for weights, gradients and optimizer states"
 
 
 class AdaptedActivations:
     """Activations of a step in which the output of the embeddings has a gradient.
 
     That is what gradient checkpointing and peft's `prepare_model_for_kbit_training` ask for. ``trained`` are
-    the activations of full training; weights are in bfloat16.
+    the activations of full training. ``bytes`` are those at the end of the forward pass, with the loss,
+    ``recomputed_bytes`` those of the largest layer while checkpointing recomputes it.
 
     Errors: :class:`ArchspecError` for classes and adapters that were not validated.
     """
@@ -33,9 +32,8 @@ class AdaptedActivations:
     def __init__(self, trained: StepActivations, top: Module, options: Options) -> None:
         self.trained, self.options = trained, options
         step, name = trained.step, trained.architecture
-        self.dtype = step.dtype
-        if step.dtype != "bfloat16" or step.attention != "flash":
-            raise self._refuse(f"with {step.attention} attention in {step.dtype}")
+        if step.dtype != "bfloat16":
+            raise self._refuse(f"weights are in {step.dtype}, not in bfloat16")
         if name not in record()["kept"]:
             raise self._refuse("not validated for this class")
         self.kept = frozenset(record()["kept"][name])
@@ -44,10 +42,17 @@ class AdaptedActivations:
         self.added, self.whole = dict[str, int](), set[str]()
         for _, module in top.walk():
             self._read(module)
+        layers = checkpointed_layers(trained.tree) if step.checkpointing else ()
+        inside = tuple(f"{path}." for path, _ in layers)
+        whole = [(f"{path}.", nbytes) for path, nbytes in self._by_module(False)] if inside else []
+        sums = (sum(nbytes for path, nbytes in whole if path.startswith(layer)) for layer in inside)
+        self.recomputed_bytes = max(sums, default=0)
+        found = self._by_module(step.checkpointing)
+        self.bytes = trained.loss_bytes + sum(n for path, n in found if not path.startswith(inside))
 
     def _refuse(self, reason: str) -> ArchspecError:
         message = f"activations with this adapter are not supported for {self.trained.architecture}: {reason}"
-        return ArchspecError(message, help=_HELP)
+        return ArchspecError(message, help="leave out the lengths for weights, gradients and optimizer states")
 
     def _read(self, module: Module) -> None:
         if module.role in ("lora", "parameter"):
@@ -60,34 +65,13 @@ class AdaptedActivations:
 
     def _added_bytes(self, path: str, wrapper: Module) -> int:
         """Return what an adapter saves: its input in float32, the output of its first matrix, and a mask."""
-        rank, width = wrapper.children["lora_A"].children["default"].weights["weight"].shape
-        out, _ = wrapper.children["lora_B"].children["default"].weights["weight"].shape
-        rows = self.flops.get(path, 0) // (2 * width * out)
+        first, second = (wrapper.children[name].children["default"] for name in ("lora_A", "lora_B"))
+        (rank, width), (out, _) = first.weights["weight"].shape, second.weights["weight"].shape
         mask = width if self.options.lora_dropout > 0 else 0
-        return rows * (_ADDED * (width + rank) + mask)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes at the end of the forward pass, with those of the loss."""
-        layers = self._layers if self.trained.step.checkpointing else ()
-        inside = tuple(f"{path}." for path in layers)
-        found = self._by_module(self.trained.step.checkpointing)
-        return sum(n for path, n in found if not path.startswith(inside)) + self.trained.loss_bytes
-
-    @property
-    def recomputed_bytes(self) -> int:
-        """Bytes of the largest layer while checkpointing recomputes it."""
-        sizes = Counter[str]()
-        for path, nbytes in self._by_module(False) if self.trained.step.checkpointing else ():
-            sizes.update({layer: nbytes for layer in self._layers if f"{path}.".startswith(f"{layer}.")})
-        return max(sizes.values(), default=0)
-
-    @property
-    def _layers(self) -> list[str]:
-        return [path for path, _ in checkpointed_layers(self.trained.tree)]
+        return self.flops.get(path, 0) // (2 * width * out) * (_ADDED * (width + rank) + mask)
 
     def _by_module(self, checkpointing: bool) -> Iterator[tuple[str, int]]:
-        """Yield the bytes of modules; in checkpointed layers also those that are not saved."""
+        """Yield the bytes of modules; those of adapters also in layers that are recomputed."""
         frozen, full = (one.saved_by_module(checkpointing) for one in (self.frozen, self.trained))
         for path in {**frozen, **full}:
             is_saved = path in self.whole or fold_layers(path) in self.kept

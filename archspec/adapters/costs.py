@@ -119,11 +119,14 @@ class AdaptedCall:
         if self.trained & first and self.products.keys() & first:
             raise self._refuse("modules before the layers are trained")
         for stack in facts["stacks"]:
-            before, cross = self._has_trained_input(facts["hidden"][stack]), reached
+            before, cross = self._has_trained_input(*facts["hidden"][stack]), reached
+            given = before
             for path, node in _layers_of(self.call.tree, stack):
                 inside = _paths_below(path, [*self.products, *self.trained])
                 seen |= inside
                 layer = self._layer(path, node)
+                if given and _reads_aside(layer):
+                    raise self._refuse("modules are trained that layers read aside from their input")
                 yield from self._layer_gradients(path, layer, inside, before, cross)
                 before = before or cross or bool(inside & self.trained)
             reached = reached or before
@@ -133,9 +136,8 @@ class AdaptedCall:
         for path in outside:
             yield self._head_gradients(path, reached)
 
-    def _has_trained_input(self, inputs: list[list[str]]) -> bool:
-        """Return True if what a list of layers receives has a gradient; a part of it is not supported."""
-        every, some = inputs
+    def _has_trained_input(self, every: list[str], some: list[str]) -> bool:
+        """Return True if all that a list of layers receives has a gradient; a part is not supported."""
         if self.trained.intersection(some):
             raise self._refuse("modules before the layers are trained that a part of the first layer reads")
         return bool(self.trained.intersection(every))
@@ -219,6 +221,12 @@ def products_of(tree: Node) -> Iterator[tuple[str, Product]]:
             sums[0] += routed_share(cost.flops, routed)
             sums[1] += routed_share(cost.backward, routed)
     yield from ((path, Product(*sums)) for path, sums in found.items())
+
+
+def _reads_aside(layer: Any) -> bool:
+    """Return True if an operand in a layer does not depend on what another layer returns."""
+    sources, rows, _ = layer
+    return any(not mask >> len(sources) for _, _, masks in rows for mask in masks)
 
 
 def _layers_of(tree: Node, stack: str) -> Iterator[tuple[str, Node]]:

@@ -183,7 +183,7 @@ class Adapter(OfModel, Report):
             trained = validated_activations(self.model.scope, self.architecture, **options)
             return AdaptedActivations(trained, self.tree, self.options)
 
-        step = None if tokens is None else activations
+        step = None if tokens is None and budget is None else activations
         return AdapterMemory(self, stored, known, optimizer, batch, step, budget)
 
     def blocks(self) -> Iterator[Block]:

@@ -71,14 +71,12 @@ class AdapterMemory(OfModel, Report):
             rows = states.rows([_part(name, one.shape) for name, one in trained.items() if name in names])
             are_weights = names is not trained
             self.parts += [row for row in rows if row.name.startswith("weights") == are_weights and row.bytes]
-        self.budget_bytes = None if budget is None else bytes_of(budget)
-        self.fitting_batch = None
+        self.budget_bytes, self.fitting_batch = None if budget is None else bytes_of(budget), None
         if activations is None:
-            if budget is not None:
-                help_ = f"add {option('tokens', 2048)}, or leave out {option('budget')}"
-                raise ArchspecError(f"{option('budget')} needs {option('tokens')}", help=help_)
             return
-        _check_format(weights)
+        if weights.is_quantized and not weights.format.startswith(_LIKE_DTYPES):
+            message = f"the activations of layers in {weights.table[0].format} are not supported"
+            raise ArchspecError(message, help="use nf4, fp4 or a dtype, or leave out the lengths")
         if self.budget_bytes is not None:
             self.fitting_batch = _largest_batch(activations, self.budget_bytes - self.total_bytes)
         self.parts += _rows(activations(batch))
@@ -99,15 +97,9 @@ class AdapterMemory(OfModel, Report):
             yield f"activations are not included; add {option('tokens', 2048)}"
 
 
-def _check_format(weights: Weights) -> None:
-    if weights.is_quantized and not weights.format.startswith(_LIKE_DTYPES):
-        message = f"the activations of layers in {weights.table[0].format} are not supported"
-        raise ArchspecError(message, help="use nf4, fp4 or a dtype, or leave out the lengths")
-
-
 def _rows(found: AdaptedActivations) -> list[Row]:
     sizes = {"activations": found.bytes, "recomputed": found.recomputed_bytes}
-    return [Row(name, found.dtype, None, 1, nbytes) for name, nbytes in sizes.items() if nbytes]
+    return [Row(name, found.trained.step.dtype, None, 1, nbytes) for name, nbytes in sizes.items() if nbytes]
 
 
 def _largest_batch(activations: Activations, room: int) -> int:
