@@ -87,7 +87,9 @@ def raws(model_type: str, name: str) -> Iterator[dict[str, Any]]:
 def options_of(model: Any, rng: random.Random) -> Iterator[dict[str, Any]]:
     """Yield options of an adapter of all linear layers, and of one of some."""
     yield {"target_modules": "all-linear", "r": 8}
-    names = sorted({path.rpartition(".")[2] for path, one in modules(model.root) if one.layer in _LINEAR})
+    names = sorted(
+        {path.rpartition(".")[2] for path, one in modules(model.root, layers=True) if one.layer in _LINEAR}
+    )
     yield {"target_modules": rng.sample(names, min(2, len(names))), "r": 4, "lora_dropout": 0.1}
 
 

@@ -72,7 +72,7 @@ def tables() -> dict[str, Any]:
 
 
 def _targets(known: dict[str, Any]) -> dict[str, Any]:
-    """Return targets by model type, also of types whose config class has another type: GPT-SW3 has GPT-2's."""
+    """Return targets by model type, also of types whose config class has another type."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     types = (one for one in shipped_library().model_types() if one in CONFIG_MAPPING)

@@ -51,8 +51,9 @@ class AdaptedActivations:
         self.bytes = trained.loss_bytes + sum(n for path, n in found if not path.startswith(inside))
 
     def _refuse(self, reason: str) -> ArchspecError:
-        message = f"activations with this adapter are not supported for {self.trained.architecture}: {reason}"
-        return ArchspecError(message, help="leave out the lengths for weights, gradients and optimizer states")
+        name = self.trained.architecture
+        message = f"activations with this adapter are not supported for {name}: {reason}"
+        return ArchspecError(message, help="leave out the lengths for the other parts")
 
     def _read(self, module: Module) -> None:
         if module.role in ("lora", "parameter"):

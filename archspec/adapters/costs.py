@@ -47,7 +47,7 @@ class AdaptedCall:
 
     def __init__(self, call: Forward, top: Module, options: Options) -> None:
         self.call, self.top, self.use_dora = call, top, options.use_dora
-        self.has_dropout = options.lora_dropout > 0
+        self.multiplies_again = options.use_dora and options.lora_dropout > 0  # the base weight, in training
         self.products = {path: found for path, found in products_of(call.tree) if found.flops}
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
@@ -97,7 +97,8 @@ class AdaptedCall:
         """FLOPs of the forward pass and of the gradients that trained parameters need."""
         self.call.check_trained()
         self._check_record()
-        return self.forward_flops + sum(self._gradients())
+        again = sum(self.products[path].flops for path in self.wrapped if self.multiplies_again)
+        return self.forward_flops + again + sum(self._gradients())
 
     def _check_record(self) -> None:
         """Raise :class:`ArchspecError` for classes and flags whose dependencies were not recorded."""
@@ -119,7 +120,8 @@ class AdaptedCall:
         if self.trained & first and self.products.keys() & first:
             raise self._refuse("modules before the layers are trained")
         for stack in facts["stacks"]:
-            before, cross = self._has_trained_input(*facts["hidden"][stack]), reached
+            inputs = facts.get("hidden", {}).get(stack, ([], facts["inputs"]))
+            before, cross = self._has_trained_input(*inputs), reached
             given = before
             for path, node in _layers_of(self.call.tree, stack):
                 inside = _paths_below(path, [*self.products, *self.trained])
@@ -176,8 +178,8 @@ class AdaptedCall:
                 for weights, masks in found
             ]
             yield self._share(one, counts, name in uneven)
-            if one in self.wrapped:
-                yield self._adapter_gradients(one, bool(found[0][1] and found[0][1][0] & mask))
+            if found and one in self.wrapped:  # others run without gradients
+                yield self._adapter_gradients(one, bool(found[0][1][0] & mask))
 
     def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
@@ -193,13 +195,10 @@ class AdaptedCall:
         return whole * some // total
 
     def _adapter_gradients(self, path: str, has_input: bool) -> int:
-        """Return the FLOPs of the gradients of both matrices, and of their inputs.
-
-        DoRA with a dropout multiplies the base weight in training once more, which counts here.
-        """
+        """Return the FLOPs of the gradients of both matrices, and of their inputs."""
         first, second, _ = self._adapter(path)
-        again = self.products[path].flops if self.use_dora and self.has_dropout else 0
-        return first * (1 + has_input) + 2 * second + again * (1 + has_input)
+        again = self.products[path].flops if self.multiplies_again else 0
+        return (first + again) * has_input + first + 2 * second
 
     def _head_gradients(self, path: str, reached: bool) -> int:
         found = self.products[path]

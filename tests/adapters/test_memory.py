@@ -17,7 +17,7 @@ CASES: list[tuple[str, dict[str, Any], bool]] = [  # class, options, checkpointi
     ("LlamaForCausalLM", {"target_modules": "all-linear"}, False),
     ("LlamaForCausalLM", {"target_modules": "all-linear"}, True),
     ("LlamaForCausalLM", {"target_modules": ["q_proj", "down_proj"], "lora_dropout": 0.1}, False),
-    ("LlamaForCausalLM", {"modules_to_save": ["lm_head"], "lora_bias": True}, False),
+    ("LlamaForCausalLM", {"modules_to_save": ["norm"], "lora_bias": True}, False),
     ("GPT2LMHeadModel", {"target_modules": "all-linear"}, True),
     ("BertForTokenClassification", {"task_type": "TOKEN_CLS", "bias": "all"}, False),
 ]
@@ -44,10 +44,9 @@ def test_activations_are_those_of_torch(case: tuple[Any, ...], recorded: list[in
 
 def measured(name: str, options: dict[str, Any], checkpointing: bool) -> list[int]:
     """Return the bytes that torch saves, and those of the largest layer if it is recomputed."""
-    from tools.from_hooks import measure
-
     from archspec.costs.records import Step
     from archspec.costs.training.activations import loss_of
+    from tools.from_hooks import measure
 
     model_type = archspec.load(name, set=TINY[name]).model_type
     step = Step(**LENGTHS, checkpointing=checkpointing, loss=loss_of(model_type, name) or "")
@@ -55,7 +54,8 @@ def measured(name: str, options: dict[str, Any], checkpointing: bool) -> list[in
 
 
 def test_the_largest_batch_fits() -> None:
-    adapter = archspec.load("LlamaForCausalLM", set=TINY["LlamaForCausalLM"]).lora(target_modules="all-linear")
+    model = archspec.load("LlamaForCausalLM", set=TINY["LlamaForCausalLM"])
+    adapter = model.lora(target_modules="all-linear")
     for budget in (2_000_000, 10_000_000, 300_000_000):
         batch = adapter.memory(dtype="bf16", tokens=24, budget=budget).fitting_batch
         assert batch and adapter.memory(dtype="bf16", batch=batch, tokens=24).total_bytes <= budget

@@ -144,7 +144,7 @@ class Adapter(OfModel, Report):
         return frozenset(name for name in names if ".lora_" in name or ".modules_to_save." in name)
 
     @check_arguments
-    def memory(  # noqa: PLR0913, PLR0917 - the options of a step
+    def memory(
         self,
         weights: str | None = None,
         dtype: str | None = None,

@@ -49,7 +49,7 @@ class AdapterMemory(OfModel, Report):
     budget_bytes: int | None = fact("bytes of the budget, null without a budget")
     fitting_batch: int | None = fact("the largest batch size that fits in the budget, null without a budget")
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the options of a step
+    def __init__(
         self,
         adapter: Any,
         weights: Weights,
@@ -103,7 +103,7 @@ def _rows(found: AdaptedActivations) -> list[Row]:
 
 
 def _largest_batch(activations: Activations, room: int) -> int:
-    """Return the largest batch size whose activations fit; they are linear in all larger than one sequence."""
+    """Return the largest batch size whose activations fit; they are linear from two sequences on."""
     two, three = (sum(row.bytes for row in _rows(activations(batch))) for batch in (2, 3))
     batch = max(1, 2 + (room - two) // (three - two))
     while batch and sum(row.bytes for row in _rows(activations(batch))) > room:
