@@ -47,10 +47,9 @@ def test_a_trained_embedding_needs_gradients_of_all_layers() -> None:
     frozen = model.lora(**options).flops(tokens=8, train=True)
     trained = model.lora(**options, modules_to_save=["embed_tokens"]).flops(tokens=8, train=True)
     layer = (model.flops(tokens=8).flops - 2 * 8 * 64 * 100) // 2
-    attention = 2 * 2 * 2 * 8 * 8 * 64  # both products have gradients of both factors
-    unused = 2 * 8 * 64 * (2 * 32)  # the inputs of k_proj and v_proj in the last layer
-    adapter = 2 * 8 * 64 * 8  # the input of the adapter
-    assert trained - frozen == layer + attention // 2 + unused + attention // 4 + 2 * 8 * 64 * 64 + adapter
+    attention = 2 * 2 * 8 * 8 * 64  # twice in the first layer, keys and values in the last one
+    inputs = 2 * 8 * 64 * (64 + 2 * 32 + 8)  # of q_proj, k_proj, v_proj and the adapter in the last layer
+    assert trained - frozen == layer + 2 * attention + inputs
 
 
 @pytest.mark.parametrize(
