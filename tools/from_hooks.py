@@ -135,9 +135,13 @@ def validate(model_type: str, name: str) -> None:
 
 def _predict(run: Run, name: str) -> tuple[int, int]:
     step, adapter = run.step, run.model.lora(**run.options)
-    lengths = {"batch": step.batch, "tokens": step.tokens, "checkpointing": step.checkpointing}
-    encoder = {"encoder_tokens": _ENCODER_TOKENS} if run.encodes else {}
-    trained = validated_activations(run.model.scope, name, **lengths, **encoder)
+    lengths: dict[str, Any] = {
+        "batch": step.batch,
+        "tokens": step.tokens,
+        "checkpointing": step.checkpointing,
+    }
+    lengths |= {"encoder_tokens": _ENCODER_TOKENS} if run.encodes else {}
+    trained = validated_activations(run.model.scope, name, **lengths)
     found = AdaptedActivations(trained, adapter.tree, adapter.options)
     return found.bytes, found.recomputed_bytes
 

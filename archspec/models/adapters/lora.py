@@ -178,9 +178,15 @@ class Adapter(OfModel, Report):
         stored, known = self.model.weights(weights, dtype), dtype_name(dtype or self.model.dtype)
 
         def activations(size: int) -> AdaptedActivations:
-            lengths = {"batch": size, "tokens": tokens, "encoder_tokens": encoder_tokens}
-            options = {**lengths, "dtype": known, "checkpointing": checkpointing}
-            trained = validated_activations(self.model.scope, self.architecture, **options)
+            trained = validated_activations(
+                self.model.scope,
+                self.architecture,
+                size,
+                tokens,  # type: ignore[arg-type]  # None is refused
+                encoder_tokens,
+                known,
+                checkpointing=checkpointing,
+            )
             return AdaptedActivations(trained, self.tree, self.options)
 
         step = None if tokens is None and budget is None else activations
