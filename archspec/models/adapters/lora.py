@@ -168,7 +168,7 @@ class Adapter(OfModel, Report):
         >>> [(part.name, part.bytes) for part in adapter.memory(weights="nf4-double", dtype="bf16").parts][:2]
         [('base weights', 3341015936), ('base weights', 524820480)]
         >>> adapter.memory("nf4", "bf16", tokens=2048, checkpointing=True, budget="24GiB").fitting_batch
-        7
+        15
         """
         from archspec.adapters.activations import AdaptedActivations
         from archspec.costs.training.activations import validated_activations
@@ -189,6 +189,8 @@ class Adapter(OfModel, Report):
             )
             return AdaptedActivations(trained, self.tree, self.options)
 
+        if tokens is not None:
+            self.model.forward(batch=batch, tokens=tokens, encoder_tokens=encoder_tokens)  # checks them
         step = None if tokens is None and budget is None else activations
         return AdapterMemory(self, stored, known, optimizer, batch, step, budget)
 
