@@ -6,9 +6,10 @@ formulas/gradients.json lists these layers by class; tools/from_hooks.py reads t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from archspec.adapters.costs import LINEAR, products_of, record
+from archspec.adapters.costs import LINEAR, changed_flags, products_of, record
 from archspec.adapters.modules import Module
 from archspec.adapters.options import Options
 from archspec.costs.totals import checkpointed_layers
@@ -16,6 +17,7 @@ from archspec.costs.training.activations import StepActivations
 from archspec.errors import ArchspecError
 from archspec.tree.tensors import fold_layers
 
+_WITHOUT_EFFECT = re.compile(r"bias|tie_|cache|dtype|implementation|problem|token|pad|init|output_")  # fields
 _ADDED = 4  # bytes of an element of what adapters compute: peft keeps their weights in float32
 
 
@@ -36,6 +38,8 @@ class AdaptedActivations:
             raise self._refuse(f"weights are in {step.dtype}, not in bfloat16")
         if name not in record()["kept"]:
             raise self._refuse("not validated for this class")
+        if changed := changed_flags(trained.scope, _WITHOUT_EFFECT):
+            raise self._refuse(f"not validated for {changed}")
         self.kept = frozenset(record()["kept"][name])
         self.frozen = StepActivations(trained.scope, name, step._replace(adapted=True))
         self.flops = {path: found.flops for path, found in products_of(trained.tree)}

@@ -104,13 +104,8 @@ class AdaptedCall:
         """Raise :class:`ArchspecError` for classes and flags whose dependencies were not recorded."""
         if self.call.architecture not in record()["classes"]:
             raise self._refuse("the dependencies between its products were not recorded")
-        scope = self.call.scope
-        usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
-        changed = [name for name in scope.spec.fields if _differs(scope, usual, name)]
-        if changed:
-            raise self._refuse(
-                f"the dependencies between its products were not recorded for {', '.join(changed)}"
-            )
+        if changed := changed_flags(self.call.scope, _SIZES):
+            raise self._refuse(f"the dependencies between its products were not recorded for {changed}")
 
     def _gradients(self) -> Iterator[int]:
         """Yield the FLOPs of the gradients in each layer, then outside of layers."""
@@ -242,7 +237,17 @@ def _paths_below(outer: str, paths: list[str]) -> set[str]:
     return {path for path in paths if _is_below(path, outer)}
 
 
-def _differs(scope: Scope, usual: Scope, name: str) -> bool:
-    """Return True for a flag or a text that has another value than usual, and may change products."""
-    value = scope.get(name)
-    return isinstance(value, bool | str) and not _SIZES.search(name) and value != usual.get(name)
+def changed_flags(scope: Scope, unread: re.Pattern[str]) -> str:
+    """Return the names of flags and texts with other values than usual, except ``unread`` ones.
+
+    A dropout is such a flag: it is 0 or not.
+    """
+    usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
+    found = []
+    for name in (name for name in scope.spec.fields if not unread.search(name)):
+        value, other = scope.get(name), usual.get(name)
+        if (isinstance(value, bool | str) and value != other) or (
+            "drop" in name and bool(value) != bool(other)
+        ):
+            found.append(name)
+    return ", ".join(found)

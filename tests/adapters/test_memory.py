@@ -63,6 +63,12 @@ def test_the_largest_batch_fits() -> None:
     assert adapter.memory(dtype="bf16", tokens=24, budget=1000).fitting_batch == 0
 
 
+def test_activations_of_another_function_are_refused() -> None:
+    adapter = archspec.load("OPTForCausalLM", set={"activation_function": "gelu"}).lora()
+    with pytest.raises(ArchspecError, match="not validated for activation_function"):
+        adapter.memory(dtype="bf16", tokens=24)
+
+
 @pytest.mark.parametrize(
     ("options", "step", "message"),
     [
