@@ -13,7 +13,7 @@ from archspec.tables.verbs import VERBS
 from archspec.typing_light import Any
 
 VERSION = 3  # ends every `$id`; it changes if a valid document becomes invalid, or a key gets another meaning
-_RECORDS = {  # verb -> module and records; several for documents of several kinds
+_RECORDS = {  # verb -> modules and records; several for documents of several kinds
     "count": "archspec.models.counts:Counts",
     "tree": "archspec.models.tree:Module",
     "tensors": "archspec.models.tree:Tensors,FileTensors",
@@ -21,7 +21,7 @@ _RECORDS = {  # verb -> module and records; several for documents of several kin
     "flops": "archspec.models.calls:Flops",
     "cache": "archspec.models.calls:Cache",
     "memory": "archspec.models.memory:Memory,Training",
-    "lora": "archspec.models.adapters.lora:Adapter",
+    "lora": "archspec.models.adapters.lora:Adapter archspec.models.adapters.memory:AdapterMemory",
     "sensitivity": "archspec.models.fields:Sensitivities",
     "diff": "archspec.compare.diff:Diff",
     "table": "archspec.compare.table:ModelTable",
@@ -73,8 +73,8 @@ def text(verb: str) -> str:
 
 
 def _document(verb: str) -> dict[str, Any]:
-    module, _, names = _RECORDS[verb].partition(":")
-    records = [getattr(import_module(module), name) for name in names.split(",")]
+    parts = (one.partition(":") for one in _RECORDS[verb].split())
+    records = [getattr(import_module(one), name) for one, _, names in parts for name in names.split(",")]
     builder = _Builder(records[0] if len(records) == 1 else None)
     found = [builder.record(one) for one in records]
     whole = {"description": VERBS[verb].help, "oneOf": found} if len(found) > 1 else found[0]

@@ -150,7 +150,26 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
     within = [one for one in products if one.path.startswith(inside)]
     read = {name for one in within for operand in one.operands for name in operand}
     inputs_ = {name.rpartition(".")[0] for name in read if not name.startswith(inside)}
-    return {"stacks": [*stacks], "inputs": sorted(inputs_), "layers": layers}
+    hidden = {stack: _inputs_of(stack, products, inside) for stack in stacks}
+    return {"stacks": [*stacks], "inputs": sorted(inputs_), "hidden": hidden, "layers": layers}
+
+
+def _inputs_of(stack: str, products: list[Product], inside: tuple[str, ...]) -> list[list[str]]:
+    """Return the modules outside of layers that a list's first layer reads: for all operands, for some.
+
+    Operands that also depend on other lists are left out.
+    """
+    paths = {match[0]: match for one in products if (match := _LISTED.match(one.path)) and match[1] == stack}
+    first = min(paths, key=lambda path: int(paths[path][2]))
+    found = list[set[str]]()
+    for one in (one for one in products if f"{one.path}.".startswith(f"{first}.")):
+        for operand in one.operands:
+            others = {name for name in operand if not name.startswith(f"{first}.")}
+            is_weight = len(operand) == 1 and not others
+            if not is_weight and not any(name.startswith(inside) for name in others):
+                found.append({name.rpartition(".")[0] for name in others})
+    every = set.intersection(*found) if found else set[str]()
+    return [sorted(every), sorted(set[str]().union(*found) - every)]
 
 
 def _read_by(stack: str, products: list[Product]) -> set[str]:
@@ -243,7 +262,9 @@ def main(pattern: str) -> None:
         found = json.loads(PATH.read_text(encoding="utf-8"))
     for model_type in library.model_types():
         for name in library.load(model_type).architectures:
-            is_known = name in found["classes"] or library.costs(model_type).gap(name, training=True)
+            is_known = "hidden" in found["classes"].get(name, ()) or library.costs(model_type).gap(
+                name, training=True
+            )
             if is_known or name.startswith(_LEFT_OUT) or not re.search(pattern, name):
                 continue
             try:
@@ -251,14 +272,14 @@ def main(pattern: str) -> None:
             except Exception as error:  # a class may not run, or run a layer more than once
                 print("--", name, repr(error)[:150], flush=True)
                 continue
-            found["classes"][name] = {key: measured[key] for key in ("stacks", "inputs")}
+            found["classes"][name] = {key: measured[key] for key in ("stacks", "inputs", "hidden")}
             for cls, rows in measured["layers"].items():
                 _merge(found["layers"].setdefault(cls, []), rows)
             print(name, flush=True)
-            _write(found)
+            write_record(found)
 
 
-def _write(found: dict[str, dict[str, Any]]) -> None:
+def write_record(found: dict[str, dict[str, Any]]) -> None:
     """Write the file, one class or layer per line."""
     parts = []
     for key, rows in found.items():

@@ -59,7 +59,7 @@ def tables() -> dict[str, Any]:
         "transformers": versions()["transformers"],
         "defaults": {name: one.value if hasattr(one, "value") else one for name, one in defaults.items()},
         "task_types": [one.value for one in peft.TaskType],
-        "targets": constants.TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING,
+        "targets": _targets(constants.TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING),
         "embeddings": constants.EMBEDDING_LAYER_NAMES,
         "heads": constants.SEQ_CLS_HEAD_NAMES,
         "experts": {
@@ -69,6 +69,15 @@ def tables() -> dict[str, Any]:
         "experts_of": moe,
         "mamba": _sets_of(tuners_utils._check_lora_target_modules_mamba),
     }
+
+
+def _targets(known: dict[str, Any]) -> dict[str, Any]:
+    """Return targets by model type, also of types whose config class has another type."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    types = (one for one in shipped_library().model_types() if one in CONFIG_MAPPING)
+    own = {one: CONFIG_MAPPING[one].model_type for one in types}
+    return known | {one: known[other] for one, other in own.items() if one != other and other in known}
 
 
 def _sets_of(function: Any) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from archspec.adapters.modules import Module
+from archspec.adapters.options import Options
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.totals import routed_share, walk
@@ -19,13 +20,13 @@ from archspec.specs.files import read_json
 from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
-_LINEAR = ("Linear", "Conv1D")
+LINEAR = ("Linear", "Conv1D")
 _SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
 _HELP = "leave out the lengths for the parameters of the adapter"
 
 
 @cache
-def _record() -> dict[str, Any]:
+def record() -> dict[str, Any]:
     """Return formulas/gradients.json."""
     return dict(read_json("gradients.json"))
 
@@ -44,11 +45,10 @@ class AdaptedCall:
     are not known.
     """
 
-    def __init__(self, call: Forward, top: Module, use_dora: bool) -> None:
-        self.call, self.top, self.use_dora = call, top, use_dora
-        if call.architecture not in _record()["classes"]:
-            raise self._refuse("the dependencies between its products were not recorded")
-        self.products = {path: found for path, found in _products(call.tree) if found.flops}
+    def __init__(self, call: Forward, top: Module, options: Options) -> None:
+        self.call, self.top, self.use_dora = call, top, options.use_dora
+        self.multiplies_again = options.use_dora and options.lora_dropout > 0  # the base weight, in training
+        self.products = {path: found for path, found in products_of(call.tree) if found.flops}
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
         self.trained, self.weights = (
@@ -65,7 +65,7 @@ class AdaptedCall:
     def _read(self, module: Module) -> None:
         if module.role in ("lora", "parameter"):
             base = module.children["base_layer"]
-            if base.kind not in _LINEAR or module.role == "parameter" or base.path in self.wrapped:
+            if base.kind not in LINEAR or module.role == "parameter" or base.path in self.wrapped:
                 raise self._refuse(f"{base.path} is adapted, and not a linear layer that runs once")
             if base.path in self.products:
                 self.wrapped[base.path] = module
@@ -97,31 +97,33 @@ class AdaptedCall:
         """FLOPs of the forward pass and of the gradients that trained parameters need."""
         self.call.check_trained()
         self._check_record()
-        return self.forward_flops + sum(self._gradients())
+        again = sum(self.products[path].flops for path in self.wrapped if self.multiplies_again)
+        return self.forward_flops + again + sum(self._gradients())
 
     def _check_record(self) -> None:
-        """Raise :class:`ArchspecError` for flags that may change the dependencies between products."""
-        scope = self.call.scope
-        usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
-        changed = [name for name in scope.spec.fields if _differs(scope, usual, name)]
-        if changed:
-            raise self._refuse(
-                f"the dependencies between its products were not recorded for {', '.join(changed)}"
-            )
+        """Raise :class:`ArchspecError` for classes and flags whose dependencies were not recorded."""
+        if self.call.architecture not in record()["classes"]:
+            raise self._refuse("the dependencies between its products were not recorded")
+        if changed := changed_flags(self.call.scope, _SIZES):
+            raise self._refuse(f"the dependencies between its products were not recorded for {changed}")
 
     def _gradients(self) -> Iterator[int]:
         """Yield the FLOPs of the gradients in each layer, then outside of layers."""
-        facts = _record()["classes"][self.call.architecture]
+        facts = record()["classes"][self.call.architecture]
         first = set(facts["inputs"])
         reached, seen = False, set[str]()
-        if self.trained & first:
+        if self.trained & first and self.products.keys() & first:
             raise self._refuse("modules before the layers are trained")
         for stack in facts["stacks"]:
-            before, cross = False, reached
+            inputs = facts.get("hidden", {}).get(stack, ([], facts["inputs"]))
+            before, cross = self._has_trained_input(*inputs), reached
+            given = before
             for path, node in _layers_of(self.call.tree, stack):
                 inside = _paths_below(path, [*self.products, *self.trained])
                 seen |= inside
                 layer = self._layer(path, node)
+                if given and _reads_aside(layer):
+                    raise self._refuse("modules are trained that layers read aside from their input")
                 yield from self._layer_gradients(path, layer, inside, before, cross)
                 before = before or cross or bool(inside & self.trained)
             reached = reached or before
@@ -130,6 +132,12 @@ class AdaptedCall:
             raise self._refuse("nothing in the layers is trained")
         for path in outside:
             yield self._head_gradients(path, reached)
+
+    def _has_trained_input(self, every: list[str], some: list[str]) -> bool:
+        """Return True if all that a list of layers receives has a gradient; a part is not supported."""
+        if self.trained.intersection(some):
+            raise self._refuse("modules before the layers are trained that a part of the first layer reads")
+        return bool(self.trained.intersection(every))
 
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
@@ -141,7 +149,7 @@ class AdaptedCall:
         }
         rows = [
             one
-            for one in _record()["layers"].get(node.cls, ())
+            for one in record()["layers"].get(node.cls, ())
             if set(one[0]) == parts and {row[0] for row in one[1]} == known
         ]
         if len(rows) != 1:
@@ -165,7 +173,7 @@ class AdaptedCall:
                 for weights, masks in found
             ]
             yield self._share(one, counts, name in uneven)
-            if one in self.wrapped:
+            if found and one in self.wrapped:  # others run without gradients
                 yield self._adapter_gradients(one, bool(found[0][1][0] & mask))
 
     def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
@@ -184,7 +192,8 @@ class AdaptedCall:
     def _adapter_gradients(self, path: str, has_input: bool) -> int:
         """Return the FLOPs of the gradients of both matrices, and of their inputs."""
         first, second, _ = self._adapter(path)
-        return first * (1 + has_input) + 2 * second
+        again = self.products[path].flops if self.multiplies_again else 0
+        return (first + again) * has_input + first + 2 * second
 
     def _head_gradients(self, path: str, reached: bool) -> int:
         found = self.products[path]
@@ -197,7 +206,7 @@ class AdaptedCall:
         return found.flops * needed + adapter
 
 
-def _products(tree: Node) -> Iterator[tuple[str, Product]]:
+def products_of(tree: Node) -> Iterator[tuple[str, Product]]:
     """Yield the path of each module that computes, with its FLOPs."""
     found: dict[str, list[int]] = {}
     for path, node, routed in walk(tree, "training_flops"):
@@ -206,6 +215,12 @@ def _products(tree: Node) -> Iterator[tuple[str, Product]]:
             sums[0] += routed_share(cost.flops, routed)
             sums[1] += routed_share(cost.backward, routed)
     yield from ((path, Product(*sums)) for path, sums in found.items())
+
+
+def _reads_aside(layer: Any) -> bool:
+    """Return True if an operand in a layer does not depend on what another layer returns."""
+    sources, rows, _ = layer
+    return any(not mask >> len(sources) for _, _, masks in rows for mask in masks)
 
 
 def _layers_of(tree: Node, stack: str) -> Iterator[tuple[str, Node]]:
@@ -222,7 +237,17 @@ def _paths_below(outer: str, paths: list[str]) -> set[str]:
     return {path for path in paths if _is_below(path, outer)}
 
 
-def _differs(scope: Scope, usual: Scope, name: str) -> bool:
-    """Return True for a flag or a text that has another value than usual, and may change products."""
-    value = scope.get(name)
-    return isinstance(value, bool | str) and not _SIZES.search(name) and value != usual.get(name)
+def changed_flags(scope: Scope, unread: re.Pattern[str]) -> str:
+    """Return the names of flags and texts with other values than usual, except ``unread`` ones.
+
+    A dropout is such a flag: it is 0 or not.
+    """
+    usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
+    found = []
+    for name in (name for name in scope.spec.fields if not unread.search(name)):
+        value, other = scope.get(name), usual.get(name)
+        if (isinstance(value, bool | str) and value != other) or (
+            "drop" in name and bool(value) != bool(other)
+        ):
+            found.append(name)
+    return ", ".join(found)

@@ -93,7 +93,7 @@ class _Injection:
             self.incompatible = frozenset(facts()["mamba"]["incompatible_modules"])
 
     def run(self) -> bool:
-        """Wrap all targets; return False if there are none."""
+        """Wrap all targets; return False if nothing matches."""
         targets = [path for path, _ in self.base.walk() if path and is_target(self.options, path)]
         for path in targets:
             outer, _, name = path.rpartition(".")

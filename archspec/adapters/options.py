@@ -17,10 +17,11 @@ ALL_LINEAR = "all-linear"
 BIASES = ("none", "all", "lora_only")
 _WITHOUT_EFFECT = (  # on tensors, their shapes and FLOPs
     *("peft_type", "auto_mapping", "peft_version", "base_model_name_or_path", "revision", "inference_mode"),
-    *("lora_alpha", "alpha_pattern", "use_rslora", "megatron_core", "qalora_group_size", "runtime_config"),
+    *("alpha_pattern", "use_rslora", "megatron_core", "qalora_group_size", "runtime_config"),
     *("loftq_config", "eva_config", "corda_config", "lora_ga_config"),  # of initializations that are refused
 )
 _INITIALIZATIONS = (True, False, "gaussian")
+_NUMBERS = (int, float)
 
 
 class Options(NamedTuple):
@@ -36,11 +37,12 @@ class Options(NamedTuple):
     modules_to_save: tuple[str, ...] = ()
     target_parameters: frozenset[str] | None = None
     layers_to_transform: int | tuple[int, ...] | None = None
-    layers_pattern: tuple[str, ...] = ()
+    layers_pattern: tuple[str, ...] | None = None
     rank_pattern: Mapping[str, int] = {}
     layer_replication: tuple[tuple[int, int], ...] = ()
     bias: str = "none"
     task_type: str | None = None
+    lora_alpha: float = 8
     lora_dropout: float = 0.0
     fan_in_fan_out: bool = False
     use_dora: bool = False
@@ -71,6 +73,8 @@ def read_options(adapter: Any, given: Mapping[str, Any]) -> Options:
             raise ArchspecError(message, help=f"leave out {name}; its default is {known[name]}")
     if options.get("peft_type", "LORA") != "LORA":
         raise ArchspecError(f"{options['peft_type']} adapters are not supported", help="use a LORA adapter")
+    if given.get("inference_mode"):
+        raise ArchspecError("with inference_mode peft trains nothing", help="leave out inference_mode")
     found = Options(**{name: _read(name, options[name]) for name in Options._fields if name in options})
     _check(found, options.get("init_lora_weights", True))
     return found
@@ -148,7 +152,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     ),
     "rank_pattern": lambda value: value if isinstance(value, Mapping) else None,
     "layer_replication": _pairs,
-    "lora_dropout": _plain_reader(int, float),
+    "lora_dropout": lambda value: value if type(value) in _NUMBERS and value <= 1 else None,
+    "lora_alpha": _plain_reader(*_NUMBERS),
 }
 
 
@@ -157,7 +162,7 @@ def _check(options: Options, initialization: Any) -> None:
     is_pattern = isinstance(options.target_modules, str)
     rejected = {
         "layers_to_transform and layers_pattern need a list of target_modules": is_pattern
-        and (options.layers_to_transform is not None or options.layers_pattern),
+        and (options.layers_to_transform is not None or options.layers_pattern is not None),
         "layers_pattern needs layers_to_transform": options.layers_pattern
         and options.layers_to_transform is None,
         "lora_bias cannot be combined with use_dora": options.lora_bias and options.use_dora,
@@ -170,7 +175,7 @@ def _check(options: Options, initialization: Any) -> None:
     for message, holds in rejected.items():
         if holds:
             raise ArchspecError(message, help="change one of these options, as peft rejects them")
-    patterns = [*options.rank_pattern, *options.modules_to_save, *options.layers_pattern]
+    patterns = [*options.rank_pattern, *options.modules_to_save, *(options.layers_pattern or ())]
     patterns += [one for one in (options.target_modules, options.exclude_modules) if isinstance(one, str)]
     for pattern in patterns:
         try:

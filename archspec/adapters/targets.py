@@ -51,14 +51,14 @@ def _is_chosen_layer(options: Options, key: str) -> bool:
     chosen = options.layers_to_transform
     if chosen is None or chosen == ():
         return True
-    patterns = [rf"(?:^|.*?\.){one}\.(?P<idx>\d+)\." for one in options.layers_pattern]
+    patterns = [rf"(?:^|.*?\.){one}\.(?P<idx>\d+)\." for one in options.layers_pattern or ()]
     matches = (re.match(one, key) for one in patterns or [r".*?\.[^.]*\.(?P<idx>\d+)\."])
     found = next((match for match in matches if match), None)
     return found is not None and int(found["idx"]) in (chosen if isinstance(chosen, tuple) else (chosen,))
 
 
 def resolve(options: Options, base: Module, root: Node, model_type: str) -> Options:
-    """Return options with peft's default targets if there are none, and with fused experts by parameter.
+    """Return options that have targets, by default peft's, and target fused experts by parameter.
 
     Errors: :class:`ArchspecError` if peft has no defaults for the model type, and needs them.
     """

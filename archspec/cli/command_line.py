@@ -86,7 +86,7 @@ def _read_plain(options: list[Option], given: list[str]) -> Values | None:
         option = plain.get(text if is_option else next(positionals, ""))
         if option is None:
             return None
-        value = True if option.type == "bool" else next(texts, "-") if is_option else text
+        value = True if option.type.startswith("bool") else next(texts, "-") if is_option else text
         if str(value).startswith("-"):
             return None
         if is_option:
@@ -116,7 +116,7 @@ def _check_combinations(verb: str, options: list[Option], values: Values) -> Non
         for other in option.excludes:
             if other in given:
                 raise combination_error(option.flag, flags[other])
-    if not getattr(values, "train", False):
+    if not (VERBS[verb].also and values.train):
         return
     known = {option.name for option in options_of(VERBS[verb].also)}
     for option in options_of(verb):  # the method that --train chooses lacks some options
@@ -215,8 +215,8 @@ def _parse_error(verb: str, message: str) -> ArchspecError:
 def argparse_form(option: Option) -> dict[str, Any]:
     """Return the arguments of argparse's `add_argument` for an option."""
     found: dict[str, Any] = {"help": help_of(option).replace("%", "%%")}
-    if option.type == "bool":
-        return {**found, "action": "store_true", "default": False}
+    if option.type.startswith("bool"):
+        return {**found, "action": "store_true", "default": option.default}
     found |= {"metavar": option.metavar or None, "default": option.default}
     if option.is_repeated:
         return {**found, "action": "append", "default": []}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from archspec.tree.tensors import Tensor
 
 _NAMES = re.compile(r"[\w.,-]*")  # of modules, not a regular expression
+_MEMORY = ("weights", "dtype", "optimizer", "checkpointing")  # options of a step with an adapter
 _MOST_ROWS = 100_000  # rows are in memory until the widths of the columns are known
 
 
@@ -69,10 +70,15 @@ def lora(args: Values) -> int:
     if "layers_to_transform" in options:
         layers = options["layers_to_transform"].split(",")
         options["layers_to_transform"] = [_as_int(one, "--layers") for one in layers]
-    found = load_model(args).lora(**options)
+    with_memory = args.train or args.budget is not None
+    for name in _MEMORY:
+        require(args, name, "--train or --budget", with_memory)
+    adapter = load_model(args).lora(**options)
+    lengths = {"batch": args.batch, "tokens": args.tokens, "encoder_tokens": args.encoder_tokens}
     if args.tokens is not None:
-        lengths = {"batch": args.batch, "tokens": args.tokens, "encoder_tokens": args.encoder_tokens}
-        found.lengths = {name: length for name, length in lengths.items() if length is not None}
+        adapter.lengths = {name: length for name, length in lengths.items() if length is not None}
+    more = {name: getattr(args, name) for name in (*_MEMORY, "budget")}
+    found = adapter.memory(**lengths, **more) if with_memory else adapter
     print_json(found.as_json()) if args.json else print_report(found.blocks())
     return 0
 

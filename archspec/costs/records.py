@@ -19,6 +19,7 @@ FLOWING = ("batch", "tokens", "context", *GRID, MAPS)  # axes that a module pass
 OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
 FREEZE, FROZEN = "freeze", "frozen"  # axes: names of modules that are not trained; inside one of them
 HOOKED = "hooked"  # an axis: checkpointing asks for gradients of what a frozen tower's first layer returns
+ADAPTED = "adapted"  # an axis: gradients pass through all frozen modules, to adapters
 GRADIENT = "gradient"  # an axis: the input of the next layer has a gradient, as items have none
 WITH_MEDIA = " with media"  # at the end of a kind of training
 _TOO_LONG = 2**62  # sizes of tensors have 64 bits
@@ -110,6 +111,7 @@ class Step(NamedTuple):
     audios: tuple[int, ...] = ()
     padded: tuple[tuple[str, int], ...] = ()
     freeze: tuple[str, ...] = ()  # names of modules whose parameters are not trained
+    adapted: bool = False  # no parameters are trained, but what the embeddings return has a gradient
 
     @property
     def call(self) -> Call:
@@ -183,6 +185,7 @@ def axes_of(call: Call, allocation: str = EXACT, freeze: tuple[str, ...] = ()) -
 def training_axes(step: Step) -> Axes:
     """Return the axes of a forward pass in training, with those of `archspec.specs.records.TRAINING`."""
     options = {"flash": step.attention == "flash", "checkpointing": step.checkpointing}
+    options |= {FROZEN: step.adapted, ADAPTED: step.adapted}
     return {**axes_of(step.call, freeze=step.freeze), "element_bytes": ELEMENT_BYTES[step.dtype], **options}
 
 
@@ -193,7 +196,7 @@ def is_training(axes: Axes | None) -> bool:
 
 def asks_gradients(axes: Axes) -> bool:
     """Return True where what the first layer returns has a gradient though its weights have none."""
-    return bool(axes.get("checkpointing") and axes[HOOKED])
+    return bool(axes.get(ADAPTED) or (axes.get("checkpointing") and axes[HOOKED]))
 
 
 def inner_axes(axes: Axes, given: Axes) -> Axes:

@@ -19,6 +19,9 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("LlamaForCausalLM", {"target_modules": ["down_proj"], "modules_to_save": ["lm_head"]}),
     ("GPT2LMHeadModel", {"target_modules": ["attn.c_proj"]}),
     ("BertModel", {"target_modules": ["value"]}),
+    ("BertModel", {"bias": "all", "layers_to_transform": [2]}),
+    ("LlamaForCausalLM", {"layers_to_transform": [1], "modules_to_save": ["embed_tokens"]}),
+    ("LlamaForCausalLM", {"use_dora": True, "lora_dropout": 0.1}),
 ]
 
 
@@ -36,6 +39,17 @@ def test_only_needed_gradients_count() -> None:
     down = 2 * 8 * 8 * (64 + 96)
     assert last == forward + down + head + 2 * 8 * 8 * (96 + 2 * 64)  # no input of the adapter has a gradient
     assert last < first < 3 * forward
+
+
+def test_a_trained_embedding_needs_gradients_of_all_layers() -> None:
+    model = archspec.load("LlamaForCausalLM", set=LLAMA)
+    options: dict[str, Any] = {"target_modules": ["q_proj"], "layers_to_transform": [1]}
+    frozen = model.lora(**options).flops(tokens=8, train=True)
+    trained = model.lora(**options, modules_to_save=["embed_tokens"]).flops(tokens=8, train=True)
+    layer = (model.flops(tokens=8).flops - 2 * 8 * 64 * 100) // 2
+    attention = 2 * 2 * 8 * 8 * 64  # twice in the first layer, keys and values in the last one
+    inputs = 2 * 8 * 64 * (64 + 2 * 32 + 8)  # of q_proj, k_proj, v_proj and the adapter in the last layer
+    assert trained - frozen == layer + 2 * attention + inputs
 
 
 @pytest.mark.parametrize(
@@ -74,5 +88,6 @@ def test_flops_are_those_of_torch(name: str, options: dict[str, Any]) -> None:
         forward = counter.get_total_flops()
         output[0].float().sum().backward()
     adapter = model.lora(**options)
-    assert adapter.flops(batch=2, tokens=5) == forward
+    if not options.get("lora_dropout"):  # DoRA multiplies the base weight again in training
+        assert adapter.flops(batch=2, tokens=5) == forward
     assert adapter.flops(batch=2, tokens=5, train=True) == counter.get_total_flops()

@@ -24,6 +24,7 @@ def test_a_file_or_its_directory_or_a_mapping(tmp_path: Path) -> None:
     assert read_options(path, {"r": 2}) == found._replace(r=2)
     model = archspec.load("BertModel")
     assert model.lora(tmp_path).params == model.lora(r=4, target_modules=["query"]).params
+    assert model.lora({**SAVED, "use_dora": True}, use_dora=False).params == model.lora(tmp_path).params
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,10 @@ def test_a_file_or_its_directory_or_a_mapping(tmp_path: Path) -> None:
         (None, {"target_modules": 3}, "target_modules"),
         (None, {"r": True}, "r: True"),
         (None, {"rank_pattern": {"a": "x"}}, "not an integer"),
+        (None, {"lora_dropout": 1.5}, "lora_dropout"),
+        (None, {"lora_alpha": "8"}, "lora_alpha"),
+        (None, {"target_modules": "q", "layers_pattern": []}, "layers_pattern"),
+        (None, {"inference_mode": True}, "inference_mode"),
         (None, {"layer_replication": [[1]]}, "layer_replication"),
         (None, {"bias": "some"}, "lora_only"),
         ({"peft_type": "IA3"}, {}, "IA3"),

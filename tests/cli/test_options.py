@@ -113,7 +113,7 @@ TRIED = """
     --collect hidden_size --leading vocab_size num_hidden_layers
     --env equation --width 16 --symbol hidden_size=q
     --batch 3 --past 5 --tokens 7 1e6 --encoder-tokens 9 11 --new-encoder-tokens 9
-    --memory 9 1MB --weights gptq bf16 Q8_0 --group-size 32
+    --memory 9 1MB --weights gptq bf16 Q8_0 nf4 --group-size 32
     --budget 80GiB --optimizer sgd_momentum --attention eager --zero 1
     --data-parallel 2 --tensor-parallel 2 --pipeline-parallel 2 --expert-parallel 2
     --config llama.json --set-a vocab_size=7 --set-b hidden_size=128 --columns params,bytes flops
@@ -159,7 +159,10 @@ LINES: dict[str, list[str]] = {
     "count": ["llama.json", "vit.json"],
     "tree": ["llama.json"],
     "tensors": ["llama.json"],
-    "lora": ["llama.json", "bert.json", "llama.json --target q_proj --tokens 8"],
+    "lora": [
+        *("llama.json", "bert.json", "llama.json --target q_proj --tokens 8"),
+        *("llama.json --train", "llama.json --train --tokens 8 --dtype bf16"),
+    ],
     "flops": ["llama.json", "bert.json --tokens 20", "vit.json --image 640x480"],
     "memory": ["llama.json", "bert.json --tokens 20", *(f"{one}.json --train" for one in CONFIGS)],
     "sensitivity": ["llama.json"],

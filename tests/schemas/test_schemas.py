@@ -36,7 +36,10 @@ LINES = {  # verb -> command lines
         *("BertModel --train", f"{LLAMA} --train --checkpointing --data-parallel 2 --zero 3"),
         "ZambaForCausalLM --train --optimizer adafactor",
     ],
-    "lora": ["BertModel", "GPT2LMHeadModel --target all-linear --dora --tokens 8"],
+    "lora": [
+        *("BertModel", "GPT2LMHeadModel --target all-linear --dora --tokens 8"),
+        *(f"{LLAMA} --train", f"{LLAMA} --budget 1GiB --tokens 8 --dtype bf16 --checkpointing"),
+    ],
     "sensitivity": ["GPT2Model", "GptOssForCausalLM --quantity active_params --dtype bf16"],
     "diff": [
         *("BertModel BertForMaskedLM", "LlamaForCausalLM MistralForCausalLM --tokens 8"),

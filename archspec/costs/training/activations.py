@@ -50,18 +50,19 @@ class StepActivations:
     @cached_property
     def by_module(self) -> dict[str, int]:
         """Each module's own bytes, without those of modules inside, by its name in `named_modules()`."""
-        return self._by_module(self.step.checkpointing)
+        return self.saved_by_module(self.step.checkpointing)
 
     @cached_property
     def recomputed_bytes(self) -> int:
         """Bytes of the largest layer while checkpointing recomputes it; they may include its input."""
         if not self.step.checkpointing:
             return 0
-        sizes = [(f"{path}.", nbytes) for path, nbytes in self._by_module(False).items()]
+        sizes = [(f"{path}.", nbytes) for path, nbytes in self.saved_by_module(False).items()]
         layers = [f"{path}." for path, _ in checkpointed_layers(self.tree)]
         return max((sum(n for path, n in sizes if path.startswith(layer)) for layer in layers), default=0)
 
-    def _by_module(self, checkpointing: bool) -> dict[str, int]:
+    def saved_by_module(self, checkpointing: bool) -> dict[str, int]:
+        """Return :attr:`by_module`, also without checkpointing for a step with it."""
         found, shares = self._saved_bytes(self.tree, checkpointing), self.shares
         if shares is None:
             return found

@@ -110,7 +110,7 @@ class Adapter(OfModel, Report):
         """Return the FLOPs of a forward pass; with ``train`` also those of the gradients that it needs.
 
         Lengths are those of :meth:`archspec.Model.forward`. A gradient is needed for the trained parameters,
-        and for what depends on them. Frozen weights have none.
+        and for what depends on them. Frozen weights do not have gradients.
 
         >>> import archspec
         >>> adapter = archspec.load("LlamaForCausalLM", set={"num_hidden_layers": 2}).lora(r=16)
@@ -120,7 +120,7 @@ class Adapter(OfModel, Report):
         from archspec.adapters.costs import AdaptedCall
 
         call = self.model.forward(batch=batch, tokens=tokens, **lengths)
-        found = AdaptedCall(call, self.tree, self.options.use_dora)
+        found = AdaptedCall(call, self.tree, self.options)
         return found.training_flops if train else found.forward_flops
 
     @property
@@ -145,23 +145,54 @@ class Adapter(OfModel, Report):
 
     @check_arguments
     def memory(
-        self, weights: str | None = None, dtype: str | None = None, optimizer: str = "adamw"
+        self,
+        weights: str | None = None,
+        dtype: str | None = None,
+        optimizer: str = "adamw",
+        batch: int = 1,
+        tokens: int | None = None,
+        encoder_tokens: int | None = None,
+        checkpointing: bool = False,
+        budget: str | int | None = None,
     ) -> AdapterMemory:
-        """Return weights, gradients and optimizer states of a training step; activations are not included.
+        """Return weights, gradients, optimizer states and, with ``tokens``, activations of a training step.
 
         ``weights`` is the weight format of the base model, ``dtype`` the dtype of its other weights, as for
         :meth:`archspec.Model.weights`. peft keeps its matrices in float32, and copies in the base dtype.
+        Activations are those with flash attention, of a model whose embeddings return what has a gradient, as
+        peft's `prepare_model_for_kbit_training` and checkpointing ask for. ``budget`` is a memory size
+        such as `24GiB`; the result then has the largest batch size that fits.
 
         >>> import archspec
         >>> adapter = archspec.load("LlamaForCausalLM").lora(r=16, target_modules="all-linear")
         >>> [(part.name, part.bytes) for part in adapter.memory(weights="nf4-double", dtype="bf16").parts][:2]
         [('base weights', 3341015936), ('base weights', 524820480)]
+        >>> adapter.memory("nf4", "bf16", tokens=2048, checkpointing=True, budget="24GiB").fitting_batch
+        15
         """
+        from archspec.adapters.activations import AdaptedActivations
+        from archspec.costs.training.activations import validated_activations
         from archspec.formats.dtypes import dtype_name
         from archspec.models.adapters.memory import AdapterMemory
 
-        stored = self.model.weights(weights, dtype)
-        return AdapterMemory(self, stored, dtype_name(dtype or self.model.dtype), optimizer)
+        stored, known = self.model.weights(weights, dtype), dtype_name(dtype or self.model.dtype)
+
+        def activations(size: int) -> AdaptedActivations:
+            trained = validated_activations(
+                self.model.scope,
+                self.architecture,
+                size,
+                tokens,  # type: ignore[arg-type]  # None is refused
+                encoder_tokens,
+                known,
+                checkpointing=checkpointing,
+            )
+            return AdaptedActivations(trained, self.tree, self.options)
+
+        if tokens is not None:
+            self.model.forward(batch=batch, tokens=tokens, encoder_tokens=encoder_tokens)  # checks them
+        step = None if tokens is None and budget is None else activations
+        return AdapterMemory(self, stored, known, optimizer, batch, step, budget)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the counts, and the tensors that are trained, once for equal layers."""
@@ -191,8 +222,8 @@ def lora(  # noqa: PLR0913 - the options of the verb
     layers_to_transform: Any = None,
     rank_pattern: Mapping[str, Any] | None = None,
     bias: str | None = None,
-    use_dora: bool = False,
-    lora_bias: bool = False,
+    use_dora: bool | None = None,
+    lora_bias: bool | None = None,
     task_type: str | None = None,
     **options: Any,
 ) -> Adapter:
@@ -214,9 +245,7 @@ def lora(  # noqa: PLR0913 - the options of the verb
     from archspec.adapters.modules import build_modules
     from archspec.adapters.options import read_options
 
-    given = {
-        name: value for name, value in named.items() if value is not None and value is not False
-    } | options
+    given = {name: value for name, value in named.items() if value is not None} | options
     found = read_options(adapter, given)
     base = build_modules(self.root, self.tensors())
     return Adapter(self, found, inject(base, self.root, found, self.model_type, self.architecture))
