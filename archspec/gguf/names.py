@@ -6,7 +6,8 @@ shape unless it is the same, as expressions in the sizes `d0`, `d1`, ... of the 
 tensors that are stacked, and fields of the config. An empty list is a tensor that the converter drops.
 `metadata` are expressions, too; `has_attention` is true if the first layer has attention. `usual` are values
 of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
-`metadata_bytes` are a constant and the bytes for each layer, by type of rotary embeddings.
+`metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
+They are also unknown if the rotary embeddings have a key of ROPE_KEYS that is not among `rope_keys`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any, NamedTuple
 
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
-UNSTATED: dict[str, Any] = {"rope_type": "", "factors": 0, "nextn": 0, "padding": -1}
+ROPE_KEYS = ("attention_factor", "beta_fast", "beta_slow", "mscale_all_dim", "mrope_section")  # add metadata
+UNSTATED: dict[str, Any] = {"rope_type": "", "rope_keys": [], "factors": 0, "nextn": 0, "padding": -1}
 
 
 @cache
@@ -65,14 +67,16 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
                 rules.setdefault(name, rule)
     found = [_file_tensor(name, sources[name], rules[name], scope, dtype, values) for name in sources]
     for name, condition, size in row.get("generated", ()):
-        if _evaluate(scope, condition, values):
-            found.append(FileTensor(name, (), (_evaluate(scope, size, values),), "F32"))
+        if evaluate(scope, condition, values):
+            found.append(FileTensor(name, (), (_size(scope, size, values),), "F32"))
     values["has_attention"] = any(map(re.compile(r"blk\.0\.attn_(q|k|qkv)\.weight").match, sources))
-    sizes = {key: _evaluate(scope, text, values) for key, text in row["metadata"].items()}
-    constant, each = row["metadata_bytes"].get(values["rope_type"], (None, 0))
-    size = None if constant is None else constant + each * sizes["layers"]
+    sizes = {key: _size(scope, text, values) for key, text in row["metadata"].items()}
+    model = Hyperparameters(row["arch"], **sizes)
+    is_known = {*values["rope_keys"]} <= {*row.get("rope_keys", ())}
+    entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
+    size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     predicts = bool(values["nextn"] or row.get("predicts_always"))
-    return Converted(found, Hyperparameters(row["arch"], **sizes), size, predicts)
+    return Converted(found, model, size or None, predicts)
 
 
 def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,10 +88,9 @@ def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(rope, Mapping):
         rope = rope.get("full_attention") or rope
         kind = rope.get("rope_type") or rope.get("type") or "default"
-        found |= {
-            "rope_type": kind if kind != "default" else "",
-            "factors": len(rope.get("long_factor") or ()),
-        }
+        found["rope_type"] = kind if kind != "default" else ""
+        found["rope_keys"] = [key for key in ROPE_KEYS if rope.get(key) is not None]
+        found["factors"] = len(rope.get("long_factor") or ())
     if "num_nextn_predict_layers" in raw:
         found["nextn"] = raw["num_nextn_predict_layers"] or 0
     if "pad_token_id" in raw:
@@ -110,7 +113,7 @@ def _outputs(name: str, row: Mapping[str, Any], architecture: str) -> Iterator[l
     places = [place for place, part in enumerate(parts) if part.isdecimal()]
     indices = [parts[place] for place in places]
     known = _table()["rules"][row["rules"]]
-    rules = known.get(_template(parts, places), known.get(_template(parts, places[:1])))
+    rules = known.get(template(parts, places), known.get(template(parts, places[:1])))
     if rules is None:
         message = f"the conversion of {name} of {architecture} to GGUF is not supported"
         raise ArchspecError(message, help=_HELP)
@@ -118,7 +121,8 @@ def _outputs(name: str, row: Mapping[str, Any], architecture: str) -> Iterator[l
         yield [target.format(*indices), *rest]
 
 
-def _template(parts: Sequence[str], places: Sequence[int]) -> str:
+def template(parts: Sequence[str], places: Sequence[int]) -> str:
+    """Return a name without the indices at some places."""
     return ".".join("{}" if place in places else part for place, part in enumerate(parts))
 
 
@@ -131,21 +135,30 @@ def _file_tensor(
         shape = tuple(size for size in first if size != 1)
     elif rule and rule[0]:
         sizes = {f"d{index}": size for index, size in enumerate(first)} | {"n": len(sources)}
-        shape = tuple(_evaluate(scope, text, values | sizes) for text in rule[0].split("; "))
+        shape = tuple(_size(scope, text, values | sizes) for text in rule[0].split("; "))
     if 0 in shape:
         raise ArchspecError(f"llama.cpp's formats are not supported for {name} without elements", help=_HELP)
     if len(sources) > 1 and not rule:
         raise ArchspecError(f"{name} is made of several tensors: not supported", help=_HELP)
-    is_small = len(shape) < 2 or name.endswith("_norm.weight") or not name.endswith(".weight")
-    own = rule[1] if len(rule) > 1 else "F32" if is_small else dtype
+    own = rule[1] if len(rule) > 1 else usual_type(name, shape, dtype)
     return FileTensor(name, tuple(one.name for one in sources), without_ones(shape), own)
 
 
-def _evaluate(scope: Scope, text: str, values: dict[str, Any]) -> int:
+def usual_type(name: str, shape: Sequence[int], dtype: str) -> str:
+    """Return the type of most tensors: F32 for vectors and norms."""
+    is_small = len(shape) < 2 or name.endswith("_norm.weight") or not name.endswith(".weight")
+    return "F32" if is_small else dtype
+
+
+def evaluate(scope: Scope, text: str, values: dict[str, Any]) -> Any:
+    """Return the value of an expression. Errors: :class:`ArchspecError`."""
     try:
-        found = scope.evaluate(expression(text), values)
+        return scope.evaluate(expression(text), values)
     except EvaluationError as error:
         raise ArchspecError(f"a size of the GGUF file is unknown: {error.message}", help=_HELP) from None
-    if not isinstance(found, int):
+
+
+def _size(scope: Scope, text: str, values: dict[str, Any]) -> int:
+    if not isinstance(found := evaluate(scope, text, values), int):
         raise ArchspecError(f"a size of the GGUF file is unknown: {text}", help=_HELP)
     return found
