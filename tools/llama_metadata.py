@@ -101,7 +101,7 @@ def fit_metadata(runs: list[Run]) -> dict[str, Any]:
             raise Unfit(f"{key} is {wanted}")
         found[key] = text
     row: dict[str, Any] = {"arch": min(archs), "metadata": found, "usual": {}}
-    row["predicts"] = any(run.values["nextn"] for run in runs)
+    row["predicts"] = max(run.values["nextn"] for run in runs)
     row |= {"predicts_always": True} if any(run.record.get("no_mtp") for run in runs) else {}
     for key, unstated in names.UNSTATED.items():
         usual = (run.values[key] for run in runs if key not in names.stated_values(run.record["raw"]))
@@ -141,15 +141,17 @@ def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
             print(architecture, f"has unknown bytes of {key[0]}")
             return {"metadata_bytes": None}
         found[condition] = [found[condition][0] + rest.pop(), found[condition][1] + each.pop()]
-    keys = sorted({key for run in runs for key in run.values["rope_keys"]})
-    return {"metadata_bytes": [[condition, *sizes] for condition, sizes in found.items()], "rope_keys": keys}
+    recorded = {key for run in runs for key in (*run.values["rope_keys"], *names.stated_nulls(run.scope))}
+    rows = [[condition, *sizes] for condition, sizes in found.items()]
+    return {"metadata_bytes": rows, "recorded": sorted(recorded)}
 
 
 def _entries(run: Run) -> dict[tuple[str, str], tuple[int, int, int]]:
     """Return the constant bytes, the number and the size of elements of each entry, by key and type."""
     found = {}
-    for key, (kind, value) in run.record["kv"].items():
-        if key in _FREE:
+    entries = dict.fromkeys(("general.file_type", "general.quantization_version"), ("UINT32", 0))
+    for key, (kind, value) in (entries | run.record["kv"]).items():  # llama-quantize sets both
+        if key in _FREE or key.startswith("tokenizer."):
             continue
         size = 8 + len(key) + 4
         if kind != "ARRAY":

@@ -6,8 +6,10 @@ shape unless it is the same, as expressions in the sizes `d0`, `d1`, ... of the 
 tensors that are stacked, and fields of the config. An empty list is a tensor that the converter drops.
 `metadata` are expressions, too; `has_attention` is true if the first layer has attention. `usual` are values
 of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
+`predicts` is the largest number of layers for multi-token prediction.
 `metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
-They are also unknown if the rotary embeddings have a key of ROPE_KEYS that is not among `rope_keys`.
+They are also unknown for a config with labels, or with a key of ROPE_KEYS or a null in place of a default
+that is not among `recorded`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
-from archspec.configs.scope import Scope
+from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.gguf.types import FileTensor, Hyperparameters, expression, without_ones
 from archspec.language.expression import EvaluationError
@@ -29,6 +31,7 @@ from archspec.typing_light import Any, NamedTuple
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
 ROPE_KEYS = ("attention_factor", "beta_fast", "beta_slow", "mscale_all_dim", "mrope_section")  # add metadata
 UNSTATED: dict[str, Any] = {"rope_type": "", "rope_keys": [], "factors": 0, "nextn": 0, "padding": -1}
+UNSTATED |= {"labels": False, "by_layer": False}
 
 
 @cache
@@ -72,7 +75,9 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     values["has_attention"] = any(map(re.compile(r"blk\.0\.attn_(q|k|qkv)\.weight").match, sources))
     sizes = {key: _size(scope, text, values) for key, text in row["metadata"].items()}
     model = Hyperparameters(row["arch"], **sizes)
-    is_known = {*values["rope_keys"]} <= {*row.get("rope_keys", ())}
+    is_known = {*values["rope_keys"], *stated_nulls(scope)} <= {*row.get("recorded", ())} and not values[
+        "labels"
+    ]
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
     size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     predicts = bool(values["nextn"] or row.get("predicts_always"))
@@ -91,6 +96,8 @@ def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
         found["rope_type"] = kind if kind != "default" else ""
         found["rope_keys"] = [key for key in ROPE_KEYS if rope.get(key) is not None]
         found["factors"] = len(rope.get("long_factor") or ())
+    found["labels"] = any(raw.get(key) for key in ("id2label", "num_labels"))
+    found["by_layer"] = bool(raw.get("per_layer_config"))
     if "num_nextn_predict_layers" in raw:
         found["nextn"] = raw["num_nextn_predict_layers"] or 0
     if "pad_token_id" in raw:
@@ -98,13 +105,29 @@ def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def stated_nulls(scope: Scope) -> set[str]:
+    """Return the fields that a config sets to null although their default is another value."""
+    found = set[str]()
+    for name, field in scope.spec.fields.items():
+        part = scope.get(name) if name == "text_config" else None
+        if isinstance(part, SubConfig):
+            found |= stated_nulls(part.scope)
+        elif scope.raw.get(name, 0) is None and field.default is not None and field.default.text != "None":
+            found.add(name)
+    return found
+
+
 def _check_validated(row: Mapping[str, Any], values: Mapping[str, Any], architecture: str) -> None:
+    problem = ""
     if values["rope_type"] not in ("", *row["ropes"]):
-        message = f"{architecture} with rotary embeddings of type {values['rope_type']!r}"
-        raise ArchspecError(f"llama.cpp's formats are not supported for {message}", help=_HELP)
-    if values["nextn"] and not row["predicts"]:
-        message = f"{architecture} with num_nextn_predict_layers"
-        raise ArchspecError(f"llama.cpp's formats are not supported for {message}", help=_HELP)
+        problem = f"rotary embeddings of type {values['rope_type']!r}"
+    elif values["nextn"] > row["predicts"]:
+        problem = f"num_nextn_predict_layers {values['nextn']}"
+    elif values["by_layer"]:
+        problem = "per_layer_config"
+    if problem:
+        message = f"llama.cpp's formats are not supported for {architecture} with {problem}"
+        raise ArchspecError(message, help=_HELP)
 
 
 def _outputs(name: str, row: Mapping[str, Any], architecture: str) -> Iterator[list[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import ASSUMED, dtype_bytes, dtype_name
-from archspec.formats.stated import cache_note, key_problem, quantization_of
+from archspec.formats.stated import cache_note, check_convertible, key_problem, quantization_of
 from archspec.specs.records import MODALITIES
 from archspec.tables.items import ITEMS, lengths_in
 from archspec.tables.quantities import COSTS
@@ -74,6 +74,7 @@ def weights(
         raise ArchspecError(message, help=f"pass {quantized} and {option('dtype', 'bf16')}")
     if isinstance(chosen, Recipe):
         base = rest if dtype or rest != ASSUMED else ""  # llama.cpp converts float32 to float16 by default
+        check_convertible(self.quantized_config, chosen.file)
         found = File(self.scope, self.architecture, self.tensors(), chosen, base)
         return Weights(self.root, self.tensors(), rest, file=found)
     scheme = chosen.with_group_size(group_size) if chosen else scheme_of(self.quantized_config)
