@@ -141,7 +141,7 @@ def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
             print(architecture, f"has unknown bytes of {key[0]}")
             return {"metadata_bytes": None}
         found[condition] = [found[condition][0] + rest.pop(), found[condition][1] + each.pop()]
-    recorded = {key for run in runs for key in (*run.values["rope_keys"], *names.stated_nulls(run.scope))}
+    recorded = {key for run in runs for key in (*run.values["keys"], *names.stated_nulls(run.scope))}
     rows = [[condition, *sizes] for condition, sizes in found.items()]
     return {"metadata_bytes": rows, "recorded": sorted(recorded)}
 
@@ -172,7 +172,7 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     related = [name for name in runs[0].fields if words & {*re.split(r"[._]", name)}]
     ropes = sorted({run.values["rope_type"] for run, has_it in zip(runs, present, strict=True) if has_it})
     options = [f"rope_type == '{ropes[0]}'"] if len(ropes) == 1 else [f"rope_type in {ropes}"]
-    options += [f"'{name}' in rope_keys" for name in names.ROPE_KEYS]
+    options += [f"'{name}' in keys" for name in names.KEYS.split()]
     options += [
         text for name in related for text in (f"{name} is not None", f"{name} not in [None, 0, False]")
     ]

@@ -8,8 +8,7 @@ tensors that are stacked, and fields of the config. An empty list is a tensor th
 of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
 `predicts` is the largest number of layers for multi-token prediction.
 `metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
-They are also unknown for a config with labels, or with a key of ROPE_KEYS or a null in place of a default
-that is not among `recorded`.
+They are also unknown if a key of KEYS, or a null in place of a default, is not among `recorded`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any, NamedTuple
 
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
-ROPE_KEYS = ("attention_factor", "beta_fast", "beta_slow", "mscale_all_dim", "mrope_section")  # add metadata
-UNSTATED: dict[str, Any] = {"rope_type": "", "rope_keys": [], "factors": 0, "nextn": 0, "padding": -1}
-UNSTATED |= {"labels": False, "by_layer": False}
+KEYS = "attention_factor beta_fast beta_slow mscale_all_dim mrope_section id2label num_labels"  # add metadata
+UNSTATED: dict[str, Any] = {"rope_type": "", "keys": [], "factors": 0, "nextn": 0, "padding": -1}
 
 
 @cache
@@ -60,7 +58,7 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     if row is None:
         raise ArchspecError(f"llama.cpp's formats are not supported for {architecture}", help=_HELP)
     values = UNSTATED | row["usual"] | stated_values(scope.raw)
-    _check_validated(row, values, architecture)
+    _check_validated(row, values, architecture, scope.raw)
     sources: dict[str, list[Tensor]] = {}
     rules: dict[str, list[str]] = {}
     for one in tensors:
@@ -75,9 +73,7 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     values["has_attention"] = any(map(re.compile(r"blk\.0\.attn_(q|k|qkv)\.weight").match, sources))
     sizes = {key: _size(scope, text, values) for key, text in row["metadata"].items()}
     model = Hyperparameters(row["arch"], **sizes)
-    is_known = {*values["rope_keys"], *stated_nulls(scope)} <= {*row.get("recorded", ())} and not values[
-        "labels"
-    ]
+    is_known = {*values["keys"], *stated_nulls(scope)} <= {*row.get("recorded", ())}
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
     size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     predicts = bool(values["nextn"] or row.get("predicts_always"))
@@ -94,10 +90,10 @@ def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
         rope = rope.get("full_attention") or rope
         kind = rope.get("rope_type") or rope.get("type") or "default"
         found["rope_type"] = kind if kind != "default" else ""
-        found["rope_keys"] = [key for key in ROPE_KEYS if rope.get(key) is not None]
         found["factors"] = len(rope.get("long_factor") or ())
-    found["labels"] = any(raw.get(key) for key in ("id2label", "num_labels"))
-    found["by_layer"] = bool(raw.get("per_layer_config"))
+    found["keys"] = [
+        key for key in KEYS.split() if raw.get(key) is not None or (rope or {}).get(key) is not None
+    ]
     if "num_nextn_predict_layers" in raw:
         found["nextn"] = raw["num_nextn_predict_layers"] or 0
     if "pad_token_id" in raw:
@@ -117,13 +113,15 @@ def stated_nulls(scope: Scope) -> set[str]:
     return found
 
 
-def _check_validated(row: Mapping[str, Any], values: Mapping[str, Any], architecture: str) -> None:
+def _check_validated(
+    row: Mapping[str, Any], values: Mapping[str, Any], architecture: str, raw: Mapping[str, Any]
+) -> None:
     problem = ""
     if values["rope_type"] not in ("", *row["ropes"]):
         problem = f"rotary embeddings of type {values['rope_type']!r}"
     elif values["nextn"] > row["predicts"]:
         problem = f"num_nextn_predict_layers {values['nextn']}"
-    elif values["by_layer"]:
+    elif raw.get("per_layer_config") or (raw.get("text_config") or {}).get("per_layer_config"):
         problem = "per_layer_config"
     if problem:
         message = f"llama.cpp's formats are not supported for {architecture} with {problem}"

@@ -69,14 +69,13 @@ def weights(
         return Weights(self.root, self.tensors(), chosen)
     rest = dtype_name(dtype or self.dtype)
     if dtype_bytes(rest) == 1:
-        message = f"{rest} weights need scales, so {option('dtype', rest)} is not enough"
-        quantized = option("weights", "int8" if "int" in rest else "fp8")
-        raise ArchspecError(message, help=f"pass {quantized} and {option('dtype', 'bf16')}")
+        help_ = f"pass {option('weights', 'int8' if 'int' in rest else 'fp8')} and {option('dtype', 'bf16')}"
+        raise ArchspecError(f"{rest} weights need scales: a dtype is not enough", help=help_)
     if isinstance(chosen, Recipe):
-        base = rest if dtype or rest != ASSUMED else ""  # llama.cpp converts float32 to float16 by default
         check_convertible(self.quantized_config, chosen.file)
-        found = File(self.scope, self.architecture, self.tensors(), chosen, base)
-        return Weights(self.root, self.tensors(), rest, file=found)
+        base = rest if dtype or rest != ASSUMED else ""  # llama.cpp converts float32 to float16 by default
+        file = File(self.scope, self.architecture, self.tensors(), chosen, base)
+        return Weights(self.root, self.tensors(), rest, file=file)
     scheme = chosen.with_group_size(group_size) if chosen else scheme_of(self.quantized_config)
     return Weights(self.root, self.tensors(), rest, scheme)
 
