@@ -182,7 +182,7 @@ def _fit_size(ones: list[Made], index: int) -> str:
     raise Unfit(f"{ones[0].name} has shape {ones[0].shape}, made of {ones[0].sizes[:2]}")
 
 
-def _size(text: str, one: Made) -> int | None:
+def _size(text: str, one: Made) -> Any:
     if text in one.run.sizes:
         return one.run.sizes[text]
     sizes = {f"d{rank}": size for rank, size in enumerate(one.sizes[0])} | {"n": len(one.sizes)}
