@@ -35,6 +35,9 @@ _ROPES = (
     {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **_COMMON},
     {"rope_type": "longrope", **_COMMON},
     {"rope_type": "yarn", **_COMMON},
+    {"rope_type": "yarn", "attention_factor": 1.0, **_COMMON},
+    {"rope_type": "yarn", "beta_fast": 32.0, "beta_slow": 1.0, **_COMMON},
+    {"rope_type": "yarn", "mscale": 1.0, "mscale_all_dim": 1.0, **_COMMON},
 )
 _KEYS: dict[str, dict[str, Any]] = {  # of published configs, which transformers does not write
     "gpt_neox": {"rotary_pct": 0.25},

@@ -74,6 +74,9 @@ class Quantized:
             if weight in {*copies, *copies.values()} and not scheme.whole_file:
                 raise ArchspecError(f"{path} is tied and quantized on its own: not supported")
             yield weight, size
+            bias = [one for one in node.tensors if one.name == "bias"]
+            if bias and scheme.bias_bytes not in {0, dtype_bytes(self.dtype)}:
+                yield f"{path}.bias", (scheme.bias_bytes * bias[0].shape[0], 0)
 
     def _cache_scales(self, scheme: Scheme) -> Iterator[tuple[str, Sizes]]:
         """Yield the scale of each `k_proj` and `v_proj`, for a quantized KV cache."""

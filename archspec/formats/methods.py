@@ -33,9 +33,8 @@ def scheme_of(config: RawConfig) -> Scheme | None:
     if (found := quantization_of(config)) is None:
         return None
     name, given = found.given["quant_method"], found.given
-    groups = given.get("quantized_layers") or given.get("config_groups")
-    if name == "modelopt" and given.get("quant_algo") is None and not groups:
-        return None  # only the KV cache is quantized
+    if name == "modelopt" and not any(given.get(key) for key in _MODELOPT_KEYS):
+        return None
     keys = Keys(config, found.path, given, name)
     if not isinstance(name, str) or name not in METHODS:
         message = "is missing" if name is None else f"quantization method {name!r} is not supported"
@@ -52,6 +51,7 @@ _GPTQ_UNUSED = (
     "exllama_config disable_exllama max_input_length cache_block_outputs model_seqlen pad_token_id "
     "act_group_aware damp_auto_increment mse quantizer"
 )
+_MODELOPT_KEYS = ["quant_algo", "quantized_layers", "config_groups", "kv_cache_quant_algo", "kv_cache_scheme"]
 _MLX_MODES = {  # bits and group sizes, the default first
     "affine": ((2, 3, 4, 5, 6, 8), (64, 32, 128)),
     "mxfp4": ((4,), (32,)),
@@ -168,8 +168,12 @@ def _read_modelopt(keys: Keys) -> Scheme:
     keys.refuse_keys("quantized_layers pre_quant_scale has_zero_point")
     keys.ignore("producer")
     excluded = (*(keys.names("exclude_modules") or ()), *(keys.names("ignore") or ()))
-    if keys.given.get("quant_algo") is None:
-        keys.refuse("config_groups", "config_groups without quant_algo are not supported")
+    cache = keys.choice("kv_cache_quant_algo", None, "FP8", "NVFP4")
+    keys.ignore("kv_cache_scheme quant_algo")
+    scales = Layout(0, (0, 0), extra_bytes=4) if cache or keys.given.get("kv_cache_scheme") else None
+    if keys.given.get("quant_algo") is None and scales:
+        keys.refuse_keys("config_groups")
+        return SCHEMES["nvfp4"]._replace(name="scales of the KV cache", choose=lambda *_: None, cache=scales)
     algorithm = keys.choice("quant_algo", *MODELOPT, fold=str.upper)
     layout = MODELOPT[algorithm]
     stated = [keys]
@@ -182,9 +186,6 @@ def _read_modelopt(keys: Keys) -> Scheme:
     for one in stated if layout.block[1] in {16, 32} else ():
         size = one.choice("group_size", *sizes, default=layout.block[1], empty=True)
         layout = layout._replace(block=(1, size))
-    cache = keys.choice("kv_cache_quant_algo", None, "FP8", "NVFP4")
-    keys.ignore("kv_cache_scheme")
-    scales = Layout(0, (0, 0), extra_bytes=4) if cache or keys.given.get("kv_cache_scheme") else None
 
     def choose(path: str, cls: str) -> Layout | None:
         return layout if cls == LINEAR and not _is_excluded(path, excluded) else None

@@ -118,6 +118,7 @@ class Scheme(NamedTuple):
     own_names: bool = False  # transformers' lists of skipped modules do not apply
     patterns: tuple[str, ...] = ()  # which `choose` matches modules against
     whole_file: bool = False  # all matrices are quantized, tied ones once; other matrices are refused
+    bias_bytes: int = 0  # of an element of a quantized module's bias; 0 for the model's dtype
     cache: Layout | None = None  # of the scale of an attention module's keys, and of that of its values
 
     def layout_of(self, path: str, cls: str) -> Layout | None:

@@ -92,6 +92,41 @@ def check_unquantized(config: RawConfig, verb: str) -> None:
         raise key_problem(config, found.path, message, help_)
 
 
+def check_convertible(config: RawConfig, file: str) -> None:
+    """Raise :class:`ConfigError` for quantized weights that llama.cpp cannot convert to a type of file.
+
+    Its converter restores weights in 16 bits (`dequant_model` in conversion/base.py), except MXFP4 experts.
+    """
+    if (found := quantization_of(config)) is None or _is_restored(found.given):
+        return
+    method, message = found.given["quant_method"], "llama.cpp's converter does not support this quantization"
+    if method == "mxfp4" and config.raw.get("model_type") == "gpt_oss":
+        if file == "MXFP4_MOE":
+            return
+        message = "llama-quantize rejects weights that are in MXFP4 already; MXFP4_MOE is possible"
+    raise key_problem(config, found.path, message)
+
+
+def _is_restored(given: Mapping[str, Any]) -> bool:
+    method, form = given["quant_method"], given.get("format")
+    if method == "compressed-tensors":
+        groups = [*(given.get("config_groups") or {}).values()]
+        if len(groups) != 1 or given.get("kv_cache_scheme") or not isinstance(groups[0], Mapping):
+            return False
+        weights, inputs = groups[0].get("weights") or {}, groups[0].get("input_activations") or {}
+        if inputs.get("dynamic") is False or weights.get("actorder"):
+            return False
+        if form == "pack-quantized":
+            return bool(weights.get("strategy") == "group" and weights.get("type") == "int")
+        known = form in {"float-quantized", "int-quantized", "naive-quantized"}
+        return bool(known and weights.get("strategy") in {"channel", "block"})
+    return bool(
+        (method == "fp8" and "expert_dtype" not in given)
+        or (method == "gptq" and given.get("bits") in {2, 4, 8})
+        or (method == "modelopt" and given.get("quant_algo") in {None, "FP8"})
+    )
+
+
 def cache_note(config: RawConfig, dtype: str) -> str | None:
     """Return a note if the quantization stores the KV cache in another format than ``dtype``."""
     with suppress(ArchspecError):

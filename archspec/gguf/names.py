@@ -6,7 +6,9 @@ shape unless it is the same, as expressions in the sizes `d0`, `d1`, ... of the 
 tensors that are stacked, and fields of the config. An empty list is a tensor that the converter drops.
 `metadata` are expressions, too; `has_attention` is true if the first layer has attention. `usual` are values
 of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
-`metadata_bytes` are a constant and the bytes for each layer, by type of rotary embeddings.
+`predicts` is the largest number of layers for multi-token prediction.
+`metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
+They are also unknown if a key of KEYS, or a null in place of a default, is not among `recorded`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
-from archspec.configs.scope import Scope
+from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.gguf.types import FileTensor, Hyperparameters, expression, without_ones
 from archspec.language.expression import EvaluationError
@@ -26,7 +28,8 @@ from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any, NamedTuple
 
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
-UNSTATED: dict[str, Any] = {"rope_type": "", "factors": 0, "nextn": 0, "padding": -1}
+KEYS = "attention_factor beta_fast beta_slow mscale_all_dim mrope_section id2label num_labels"  # add metadata
+UNSTATED: dict[str, Any] = {"rope_type": "", "keys": [], "factors": 0, "nextn": 0, "padding": -1}
 
 
 @cache
@@ -55,7 +58,7 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     if row is None:
         raise ArchspecError(f"llama.cpp's formats are not supported for {architecture}", help=_HELP)
     values = UNSTATED | row["usual"] | stated_values(scope.raw)
-    _check_validated(row, values, architecture)
+    _check_validated(row, values, architecture, scope.raw)
     sources: dict[str, list[Tensor]] = {}
     rules: dict[str, list[str]] = {}
     for one in tensors:
@@ -65,14 +68,16 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
                 rules.setdefault(name, rule)
     found = [_file_tensor(name, sources[name], rules[name], scope, dtype, values) for name in sources]
     for name, condition, size in row.get("generated", ()):
-        if _evaluate(scope, condition, values):
-            found.append(FileTensor(name, (), (_evaluate(scope, size, values),), "F32"))
+        if evaluate(scope, condition, values):
+            found.append(FileTensor(name, (), (_size(scope, size, values),), "F32"))
     values["has_attention"] = any(map(re.compile(r"blk\.0\.attn_(q|k|qkv)\.weight").match, sources))
-    sizes = {key: _evaluate(scope, text, values) for key, text in row["metadata"].items()}
-    constant, each = row["metadata_bytes"].get(values["rope_type"], (None, 0))
-    size = None if constant is None else constant + each * sizes["layers"]
+    sizes = {key: _size(scope, text, values) for key, text in row["metadata"].items()}
+    model = Hyperparameters(row["arch"], **sizes)
+    is_known = {*values["keys"], *stated_nulls(scope)} <= {*row.get("recorded", ())}
+    entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
+    size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     predicts = bool(values["nextn"] or row.get("predicts_always"))
-    return Converted(found, Hyperparameters(row["arch"], **sizes), size, predicts)
+    return Converted(found, model, size or None, predicts)
 
 
 def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,10 +89,11 @@ def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(rope, Mapping):
         rope = rope.get("full_attention") or rope
         kind = rope.get("rope_type") or rope.get("type") or "default"
-        found |= {
-            "rope_type": kind if kind != "default" else "",
-            "factors": len(rope.get("long_factor") or ()),
-        }
+        found["rope_type"] = kind if kind != "default" else ""
+        found["factors"] = len(rope.get("long_factor") or ())
+    found["keys"] = [
+        key for key in KEYS.split() if raw.get(key) is not None or (rope or {}).get(key) is not None
+    ]
     if "num_nextn_predict_layers" in raw:
         found["nextn"] = raw["num_nextn_predict_layers"] or 0
     if "pad_token_id" in raw:
@@ -95,13 +101,31 @@ def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _check_validated(row: Mapping[str, Any], values: Mapping[str, Any], architecture: str) -> None:
+def stated_nulls(scope: Scope) -> set[str]:
+    """Return the fields that a config sets to null although their default is another value."""
+    found = set[str]()
+    for name, field in scope.spec.fields.items():
+        part = scope.get(name) if name == "text_config" else None
+        if isinstance(part, SubConfig):
+            found |= stated_nulls(part.scope)
+        elif scope.raw.get(name, 0) is None and field.default is not None and field.default.text != "None":
+            found.add(name)
+    return found
+
+
+def _check_validated(
+    row: Mapping[str, Any], values: Mapping[str, Any], architecture: str, raw: Mapping[str, Any]
+) -> None:
+    problem = ""
     if values["rope_type"] not in ("", *row["ropes"]):
-        message = f"{architecture} with rotary embeddings of type {values['rope_type']!r}"
-        raise ArchspecError(f"llama.cpp's formats are not supported for {message}", help=_HELP)
-    if values["nextn"] and not row["predicts"]:
-        message = f"{architecture} with num_nextn_predict_layers"
-        raise ArchspecError(f"llama.cpp's formats are not supported for {message}", help=_HELP)
+        problem = f"rotary embeddings of type {values['rope_type']!r}"
+    elif values["nextn"] > row["predicts"]:
+        problem = f"num_nextn_predict_layers {values['nextn']}"
+    elif raw.get("per_layer_config") or (raw.get("text_config") or {}).get("per_layer_config"):
+        problem = "per_layer_config"
+    if problem:
+        message = f"llama.cpp's formats are not supported for {architecture} with {problem}"
+        raise ArchspecError(message, help=_HELP)
 
 
 def _outputs(name: str, row: Mapping[str, Any], architecture: str) -> Iterator[list[str]]:
@@ -110,7 +134,7 @@ def _outputs(name: str, row: Mapping[str, Any], architecture: str) -> Iterator[l
     places = [place for place, part in enumerate(parts) if part.isdecimal()]
     indices = [parts[place] for place in places]
     known = _table()["rules"][row["rules"]]
-    rules = known.get(_template(parts, places), known.get(_template(parts, places[:1])))
+    rules = known.get(template(parts, places), known.get(template(parts, places[:1])))
     if rules is None:
         message = f"the conversion of {name} of {architecture} to GGUF is not supported"
         raise ArchspecError(message, help=_HELP)
@@ -118,7 +142,8 @@ def _outputs(name: str, row: Mapping[str, Any], architecture: str) -> Iterator[l
         yield [target.format(*indices), *rest]
 
 
-def _template(parts: Sequence[str], places: Sequence[int]) -> str:
+def template(parts: Sequence[str], places: Sequence[int]) -> str:
+    """Return a name without the indices at some places."""
     return ".".join("{}" if place in places else part for place, part in enumerate(parts))
 
 
@@ -131,21 +156,30 @@ def _file_tensor(
         shape = tuple(size for size in first if size != 1)
     elif rule and rule[0]:
         sizes = {f"d{index}": size for index, size in enumerate(first)} | {"n": len(sources)}
-        shape = tuple(_evaluate(scope, text, values | sizes) for text in rule[0].split("; "))
+        shape = tuple(_size(scope, text, values | sizes) for text in rule[0].split("; "))
     if 0 in shape:
         raise ArchspecError(f"llama.cpp's formats are not supported for {name} without elements", help=_HELP)
     if len(sources) > 1 and not rule:
         raise ArchspecError(f"{name} is made of several tensors: not supported", help=_HELP)
-    is_small = len(shape) < 2 or name.endswith("_norm.weight") or not name.endswith(".weight")
-    own = rule[1] if len(rule) > 1 else "F32" if is_small else dtype
+    own = rule[1] if len(rule) > 1 else usual_type(name, shape, dtype)
     return FileTensor(name, tuple(one.name for one in sources), without_ones(shape), own)
 
 
-def _evaluate(scope: Scope, text: str, values: dict[str, Any]) -> int:
+def usual_type(name: str, shape: Sequence[int], dtype: str) -> str:
+    """Return the type of most tensors: F32 for vectors and norms."""
+    is_small = len(shape) < 2 or name.endswith("_norm.weight") or not name.endswith(".weight")
+    return "F32" if is_small else dtype
+
+
+def evaluate(scope: Scope, text: str, values: dict[str, Any]) -> Any:
+    """Return the value of an expression. Errors: :class:`ArchspecError`."""
     try:
-        found = scope.evaluate(expression(text), values)
+        return scope.evaluate(expression(text), values)
     except EvaluationError as error:
         raise ArchspecError(f"a size of the GGUF file is unknown: {error.message}", help=_HELP) from None
-    if not isinstance(found, int):
+
+
+def _size(scope: Scope, text: str, values: dict[str, Any]) -> int:
+    if not isinstance(found := evaluate(scope, text, values), int):
         raise ArchspecError(f"a size of the GGUF file is unknown: {text}", help=_HELP)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from archspec.arguments import check_arguments, check_arguments_of
 from archspec.errors import ArchspecError, FormulaError, option
 from archspec.formats.dtypes import ASSUMED, dtype_bytes, dtype_name
-from archspec.formats.stated import cache_note, key_problem, quantization_of
+from archspec.formats.stated import cache_note, check_convertible, key_problem, quantization_of
 from archspec.specs.records import MODALITIES
 from archspec.tables.items import ITEMS, lengths_in
 from archspec.tables.quantities import COSTS
@@ -69,13 +69,13 @@ def weights(
         return Weights(self.root, self.tensors(), chosen)
     rest = dtype_name(dtype or self.dtype)
     if dtype_bytes(rest) == 1:
-        message = f"{rest} weights need scales, so {option('dtype', rest)} is not enough"
-        quantized = option("weights", "int8" if "int" in rest else "fp8")
-        raise ArchspecError(message, help=f"pass {quantized} and {option('dtype', 'bf16')}")
+        help_ = f"pass {option('weights', 'int8' if 'int' in rest else 'fp8')} and {option('dtype', 'bf16')}"
+        raise ArchspecError(f"{rest} weights need scales: a dtype is not enough", help=help_)
     if isinstance(chosen, Recipe):
+        check_convertible(self.quantized_config, chosen.file)
         base = rest if dtype or rest != ASSUMED else ""  # llama.cpp converts float32 to float16 by default
-        found = File(self.scope, self.architecture, self.tensors(), chosen, base)
-        return Weights(self.root, self.tensors(), rest, file=found)
+        file = File(self.scope, self.architecture, self.tensors(), chosen, base)
+        return Weights(self.root, self.tensors(), rest, file=file)
     scheme = chosen.with_group_size(group_size) if chosen else scheme_of(self.quantized_config)
     return Weights(self.root, self.tensors(), rest, scheme)
 

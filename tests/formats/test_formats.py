@@ -43,6 +43,16 @@ def test_bitsandbytes_notes_that_experts_stay_unquantized(name: str) -> None:
     assert archspec.load(GPT2).weights(name).bytes == total("gpt2", one, rest)
 
 
+def test_biases_of_gptq_and_awq_are_in_float16() -> None:
+    """Of a float32 model, too: the packers convert them."""
+    biased = {**LLAMA, "dtype": "float32", "attention_bias": True}
+    for name in ("gptq", "awq"):
+        plain = archspec.load({**biased, "attention_bias": False}).weights(name)
+        found = archspec.load(biased).weights(name)
+        added = archspec.load(biased).params - archspec.load({**biased, "attention_bias": False}).params
+        assert added > 0 and found.bytes - plain.bytes == 2 * added
+
+
 def test_formats_of_whole_files() -> None:
     """MLX quantizes embeddings and the head, a tied matrix once."""
     mlx = STORED["mlx"]

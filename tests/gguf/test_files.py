@@ -101,6 +101,62 @@ def test_conversions_that_were_not_validated_are_refused() -> None:
         archspec.load("Cohere2ForCausalLM", set={"tie_word_embeddings": False}).weights("Q8_0")
 
 
+def test_classes_that_llama_quantize_did_not_accept_are_refused() -> None:
+    with pytest.raises(ArchspecError, match="not supported for DeepseekV32ForCausalLM"):
+        archspec.load("DeepseekV32ForCausalLM").weights("Q4_K_M")
+    with pytest.raises(ArchspecError, match="with num_nextn_predict_layers 3"):
+        archspec.load("NemotronHForCausalLM", set={"num_nextn_predict_layers": 3}).weights("Q4_K_M")
+
+
+FP8 = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+GROUPS = {"group_0": {"targets": ["Linear"], "weights": {"type": "int", "num_bits": 4, "strategy": "group"}}}
+PACKED = {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": GROUPS}
+
+
+@pytest.mark.parametrize(
+    ("given", "is_restored"),
+    [
+        (FP8, True),
+        ({"quant_method": "gptq", "bits": 4}, True),
+        ({"quant_method": "gptq", "bits": 3}, False),
+        (PACKED, True),
+        ({**PACKED, "format": "nvfp4-pack-quantized"}, False),
+        ({"quant_method": "modelopt", "quant_algo": "FP8"}, True),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, False),
+        ({"quant_method": "awq", "bits": 4}, False),
+        ({"load_in_4bit": True}, False),
+        ({"quant_method": "mxfp4"}, False),
+    ],
+)
+def test_quantized_checkpoints_are_restored_or_refused(given: dict[str, Any], is_restored: bool) -> None:
+    """As llama.cpp's converter did with a tiny model packed in each of these formats."""
+    if is_restored:
+        assert tensor_types("Q4_K_M", quantization_config=given) == tensor_types("Q4_K_M")
+        return
+    with pytest.raises(ArchspecError, match=r"llama\.cpp's converter does not support this quantization"):
+        tensor_types("Q4_K_M", quantization_config=given)
+
+
+def test_experts_in_mxfp4_stay_so() -> None:
+    model = archspec.load("GptOssForCausalLM", set={"quantization_config": {"quant_method": "mxfp4"}})
+    assert model.weights("MXFP4_MOE").bytes == archspec.load("GptOssForCausalLM").weights("MXFP4_MOE").bytes
+    with pytest.raises(ArchspecError, match="rejects weights that are in MXFP4"):
+        model.weights("Q4_K_M")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "beta_fast": 32.0}},
+        {"id2label": {"0": "a", "1": "b", "2": "c"}},
+        {"num_key_value_heads": None},
+    ],
+)
+def test_metadata_that_were_not_recorded_are_unknown(changes: dict[str, Any]) -> None:
+    file = archspec.load({**SMALL, **changes}).weights("Q8_0").file
+    assert file is not None and file.metadata_bytes is None
+
+
 def test_capitals_distinguish_files_from_dtypes() -> None:
     """A file of llama.cpp has norms in float32."""
     model = archspec.load(SMALL)
