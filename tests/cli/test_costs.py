@@ -123,7 +123,7 @@ def test_a_training_step(cli: Command) -> None:
         ("cache LlamaModel --weights nf4", "--weights has no effect without --budget"),
         ("memory BertModel --train --past 4", "--past cannot be combined with --train"),
         ("memory BertModel --train --optimizer adam", "did you mean adamw"),
-        ("memory LlamaForCausalLM --budget 80GiB", "--budget is an option of archspec cache;"),
+        ("memory LlamaForCausalLM --budget 80GiB", "--budget is an option of archspec cache, lora;"),
         ("memory BertModel --weights mxfp4", "which has no supported layers"),
     ],
 )

@@ -95,7 +95,7 @@ INT8 = {"_type": "Int8WeightOnlyConfig", "_version": 2}
         ({"quant_method": "fp8", "new_key": 1}, "new_key is not a supported key of fp8"),
         ({"quant_method": "fp8", "dequantize": True}, "with dequantize"),
         ({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}, "'W4A8_AWQ' is not supported"),
-        ({"quant_method": "modelopt", "config_groups": {"group_0": {}}}, "groups without quant_algo"),
+        ({"quant_method": "modelopt", "config_groups": {"group_0": {}}}, "quant_algo is missing"),
         ({"quant_method": "mxfp4"}, "which has no supported layers"),
         ({"quant_method": "bitsandbytes"}, "needs one of"),
         ({"load_in_4bit": True, "load_in_8bit": True}, "needs one of"),
