@@ -8,11 +8,12 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import re
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from archspec.checkpoints.records import (
     BITS,
@@ -43,25 +44,42 @@ _INVALID = (
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError, EOFError),
     *(pickle.UnpicklingError, struct.error),
 )
-_REFUSED = b"".join((pickle.BYTEARRAY8, pickle.NEXT_BUFFER, pickle.DICT, pickle.FROZENSET))
+_OPCODES = re.compile(  # of a fixed length; the memo has fewer than 2**24 entries
+    rb"(?:[](012)abelstuNQR\x85-\x89\x90\x93\x94]+|[Khq\x80].|r...\0|[Jj]....|M..|G.{8}|c[^\n]*\n[^\n]*\n){0,999}",
+    re.DOTALL,
+)
+_LENGTHS = {**dict.fromkeys(b"CU\x8a\x8c", 1), **dict.fromkeys(b"BTX\x8b", 4), **dict.fromkeys(b"\x8d\x8e", 8)}
+_NEW = b"c.\n.\n)R"  # calls an object that is named, without arguments
+_REPLACED = {  # of a dict, a set and an object; frames and numbers of the memo, which take memory, are dropped
+    **{b"}"[0]: (1, _NEW), b"\x8f"[0]: (1, _NEW), b"\x81"[0]: (1, b"R")},
+    **{b"\x95"[0]: (9, b""), b"r"[0]: (5, b"")},
+}
 
 
-class _Object:
-    """An object that the pickle names or makes; nothing is imported, and a call makes another record."""
+class _Object(dict[str, Any]):
+    """An object that the pickle names or makes, with its entries; nothing is imported.
 
-    def __init__(self, name: str, arguments: tuple[Any, ...] = ()) -> None:
-        self.name, self.arguments = name, arguments
+    Keys that are not texts are left out, because the hash of nested tuples takes exponential time.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        super().__init__()
+        self.name = name
 
     def __call__(self, *values: Any) -> Any:
-        """Return the tensor or dict that a call makes; of any other call a record."""
-        if self.name.endswith("OrderedDict"):
-            return {}
+        """Return the tensor that a call makes; of any other call a new object."""
         if "._rebuild_parameter" in self.name:
             return values[0]
-        return _tensor(*values) if "._rebuild_tensor" in self.name else _Object(self.name, values)
+        return _tensor(*values) if "._rebuild_tensor" in self.name else _Object()
 
-    def append(self, _: Any) -> None:
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(key, str):
+            super().__setitem__(key, value)
+
+    def _ignore(self, _: Any) -> None:
         """Leave the object as it is."""
+
+    append = add = __setstate__ = _ignore
 
 
 class _Tensor(NamedTuple):
@@ -72,46 +90,35 @@ class _Tensor(NamedTuple):
     extent: int  # elements of the storage up to its last one
 
 
-class _Reader(pickle._Unpickler):
-    """A reader of pickles that makes records of objects, and dicts of texts.
-
-    The memory of this reader, unlike that of the one in C, is limited by the length of the pickle. Other keys
-    than texts are left out, because the hash of nested tuples takes exponential time.
-    """
-
-    stack: list[Any]
-    pop_mark: Callable[[], list[Any]]
-    dispatch: ClassVar[dict[int, Any]]
-
+class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         return _Object(f"{module}.{name}")
 
     def persistent_load(self, pid: Any) -> Any:
         return pid
 
-    def _call(self) -> None:
-        values = self.stack.pop()
-        self.stack[-1] = self.stack[-1](*values)
 
-    def _set_items(self, items: list[Any] | None = None) -> None:
-        items = self.pop_mark() if items is None else items
-        if isinstance(found := self.stack[-1], dict):
-            pairs = zip(items[::2], items[1::2], strict=True)
-            found.update((key, value) for key, value in pairs if isinstance(key, str))
+def _rewrite(content: bytes) -> Iterator[bytes]:
+    """Yield a pickle that makes objects of :class:`_Object` only, and takes as much memory as it is long.
 
-    def _set_item(self) -> None:
-        value, key = self.stack.pop(), self.stack.pop()
-        self._set_items([key, value])
-
-
-_Reader.dispatch = {
-    **{key: one for key, one in pickle._Unpickler.dispatch.items() if key not in _REFUSED},
-    pickle.NEWOBJ[0]: _Reader._call,
-    pickle.SETITEM[0]: _Reader._set_item,
-    pickle.SETITEMS[0]: _Reader._set_items,
-    pickle.BUILD[0]: lambda self: self.stack.pop(),  # the state of an object
-    pickle.ADDITEMS[0]: lambda self: self.pop_mark(),  # the elements of a set
-}
+    Errors: :class:`ValueError` for an opcode that torch does not write.
+    """
+    start = place = 0
+    while True:
+        last, place = place, cast("re.Match[bytes]", _OPCODES.match(content, place)).end()
+        code = content[place]
+        if width := _LENGTHS.get(code, 0):
+            place += 1 + width + int.from_bytes(content[place + 1 : place + 1 + width], "little")
+        elif code in _REPLACED:
+            yield content[start:place]
+            length, other = _REPLACED[code]
+            start = place = place + length
+            yield other
+        elif place == last:
+            if code != b"."[0]:
+                raise ValueError("an opcode that torch does not write")
+            yield content[start : place + 1]
+            return
 
 
 def read_pickle(path: str) -> Header:
@@ -124,7 +131,8 @@ def read_pickle(path: str) -> Header:
             if not 0 < sizes.get(name, 0) <= MAX_HEADER_BYTES:
                 raise refuse(path, f"it has no data.pkl of at most {MAX_HEADER_BYTES:,} bytes", _HELP)
             with archive.open(name) as file:
-                found = _tensors(_Reader(io.BytesIO(file.read(sizes[name]))).load())
+                content = b"".join(_rewrite(file.read(sizes[name])))
+            found = _tensors(_Reader(io.BufferedReader(io.BytesIO(content))).load())
     except zipfile.BadZipFile:
         with open(path, "rb") as start:
             if start.read(2) != b"PK":
@@ -162,5 +170,5 @@ def _tensor(of: Any, offset: Any, shape: Any, stride: Any, *rest: Any) -> _Tenso
 
 def _tensors(found: dict[str, Any]) -> dict[str, _Tensor]:
     """Return the tensors of a state dict, which may be an entry of a checkpoint."""
-    inner = next((found[key] for key in _SAVED_IN if isinstance(found.get(key), dict)), found)
+    inner = next((one for key in _SAVED_IN if isinstance(one := found.get(key), dict) and one), found)
     return {name: one for name, one in inner.items() if isinstance(one, _Tensor)}
