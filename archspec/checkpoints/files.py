@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -129,7 +130,12 @@ def _read(path: str) -> Header:
     reader = _READERS.get(os.path.splitext(path)[1])
     if reader is None:
         raise ArchspecError(f"{path} is not a checkpoint", help=_HELP)
-    return reader(path)
+    is_collecting = gc.isenabled()
+    gc.disable()  # headers make many records without cycles
+    try:
+        return reader(path)
+    finally:
+        (gc.enable if is_collecting else gc.disable)()
 
 
 def _read_index(path: str) -> tuple[dict[str, str], int | float | None, list[Finding]]:

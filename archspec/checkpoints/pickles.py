@@ -27,18 +27,19 @@ from archspec.checkpoints.records import (
 )
 
 _STORAGES = {  # of typed storages, whose dtype is not spelled as torch's dtypes are
-    "Double": "float64",
-    "Float": "float32",
-    "Half": "float16",
-    "BFloat16": "bfloat16",
-    "Long": "int64",
-    "Int": "int32",
-    "Short": "int16",
-    "Char": "int8",
-    "Byte": "uint8",
-    "Bool": "bool",
+    "DoubleStorage": "float64",
+    "FloatStorage": "float32",
+    "HalfStorage": "float16",
+    "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64",
+    "IntStorage": "int32",
+    "ShortStorage": "int16",
+    "CharStorage": "int8",
+    "ByteStorage": "uint8",
+    "BoolStorage": "bool",
 }
 _SAVED_IN = ("state_dict", "model_state_dict", "model", "module")  # of checkpoints of training loops
+_LIMIT = 2**63  # sizes are below
 _HELP = "save the tensors with safetensors, or with torch.save of torch 1.6 or later"
 _INVALID = (
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError, EOFError),
@@ -64,7 +65,7 @@ class _Object(dict[str, Any]):
 
     def __init__(self, name: str = "") -> None:
         super().__init__()
-        self.name = name
+        self.name, self.label = name, name.rpartition(".")[2]
 
     def __call__(self, *values: Any) -> Any:
         """Return the tensor that a call makes; of any other call a new object."""
@@ -158,14 +159,12 @@ def read_pickle(path: str) -> Header:
 def _tensor(of: Any, offset: Any, shape: Any, stride: Any, *rest: Any) -> _Tensor:
     """Return the tensor that `_rebuild_tensor_v2` makes of a storage. Errors: :data:`_INVALID`."""
     _, kind, storage, *_ = of
-    typed = kind.name.rpartition(".")[2].removesuffix("Storage")
-    dtype = _STORAGES[typed] if typed in _STORAGES else rest[2].name.rpartition(".")[2]
-    if dtype not in BITS or not all(
-        type(one) is int and 0 <= one < 2**63 for one in (offset, *shape, *stride)
-    ):
+    dtype = _STORAGES.get(kind.label) or rest[2].label
+    sizes = (offset, *shape, *stride)
+    if dtype not in BITS or {*map(type, sizes)} != {int} or not 0 <= min(sizes) <= max(sizes) < _LIMIT:
         raise ValueError("an unknown dtype, or a size that is not an integer")
-    extent = offset + 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
-    return _Tensor(str(storage), dtype, tuple(shape), offset, extent if prod(shape) else 0)
+    last = offset + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+    return _Tensor(str(storage), dtype, tuple(shape), offset, last + 1 if 0 not in shape else 0)
 
 
 def _tensors(found: dict[str, Any]) -> dict[str, _Tensor]:
