@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from archspec.checkpoints.gguf import read_gguf
 from archspec.checkpoints.pickles import read_pickle
-from archspec.checkpoints.records import NOTE, Finding, Header, StoredTensor, about, name_some, refuse
-from archspec.checkpoints.safetensors import DTYPES, read_safetensors
+from archspec.checkpoints.records import DTYPES, NOTE, Finding, Header, StoredTensor, about, name_some, refuse
+from archspec.checkpoints.safetensors import read_safetensors
 from archspec.configs.reader import HUB_ID, is_offline
 from archspec.errors import ArchspecError
 

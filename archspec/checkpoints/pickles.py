@@ -27,16 +27,12 @@ from archspec.checkpoints.records import (
 )
 
 _STORAGES = {  # of typed storages, whose dtype is not spelled as torch's dtypes are
-    "DoubleStorage": "float64",
-    "FloatStorage": "float32",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
+    f"{kind}Storage": dtype
+    for kind, dtype in zip(
+        ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool"),
+        ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"),
+        strict=True,
+    )
 }
 _SAVED_IN = ("state_dict", "model_state_dict", "model", "module")  # of checkpoints of training loops
 _LIMIT = 2**63  # sizes are below
@@ -49,11 +45,18 @@ _OPCODES = re.compile(  # of a fixed length; the memo has fewer than 2**24 entri
     rb"(?:[](012)abelstuNQR\x85-\x89\x90\x93\x94]+|[Khq\x80].|r...\0|[Jj]....|M..|G.{8}|c[^\n]*\n[^\n]*\n){0,999}",
     re.DOTALL,
 )
-_LENGTHS = {**dict.fromkeys(b"CU\x8a\x8c", 1), **dict.fromkeys(b"BTX\x8b", 4), **dict.fromkeys(b"\x8d\x8e", 8)}
+_LENGTHS = {
+    **dict.fromkeys(b"CU\x8a\x8c", 1),
+    **dict.fromkeys(b"BTX\x8b", 4),
+    **dict.fromkeys(b"\x8d\x8e", 8),
+}
 _NEW = b"c.\n.\n)R"  # calls an object that is named, without arguments
-_REPLACED = {  # of a dict, a set and an object; frames and numbers of the memo, which take memory, are dropped
-    **{b"}"[0]: (1, _NEW), b"\x8f"[0]: (1, _NEW), b"\x81"[0]: (1, b"R")},
-    **{b"\x95"[0]: (9, b""), b"r"[0]: (5, b"")},
+_REPLACED = {  # of a dict, a set, an object; frames and large numbers of the memo are dropped
+    b"}"[0]: (1, _NEW),
+    b"\x8f"[0]: (1, _NEW),
+    b"\x81"[0]: (1, b"R"),
+    b"\x95"[0]: (9, b""),
+    b"r"[0]: (5, b""),
 }
 
 
