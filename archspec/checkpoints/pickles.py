@@ -8,12 +8,11 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import re
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 from archspec.checkpoints.records import (
     BITS,
@@ -27,63 +26,42 @@ from archspec.checkpoints.records import (
 )
 
 _STORAGES = {  # of typed storages, whose dtype is not spelled as torch's dtypes are
-    f"{kind}Storage": dtype
-    for kind, dtype in zip(
-        ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool"),
-        ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"),
-        strict=True,
-    )
+    "Double": "float64",
+    "Float": "float32",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Long": "int64",
+    "Int": "int32",
+    "Short": "int16",
+    "Char": "int8",
+    "Byte": "uint8",
+    "Bool": "bool",
 }
 _SAVED_IN = ("state_dict", "model_state_dict", "model", "module")  # of checkpoints of training loops
-_LIMIT = 2**63  # sizes are below
 _HELP = "save the tensors with safetensors, or with torch.save of torch 1.6 or later"
 _INVALID = (
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError, EOFError),
     *(pickle.UnpicklingError, struct.error),
 )
-_OPCODES = re.compile(  # of a fixed length; the memo has fewer than 2**24 entries
-    rb"(?:[](012)abelstuNQR\x85-\x89\x90\x93\x94]+|[Khq\x80].|r...\0|[Jj]....|M..|G.{8}|c[^\n]*\n[^\n]*\n){0,999}",
-    re.DOTALL,
-)
-_LENGTHS = {
-    **dict.fromkeys(b"CU\x8a\x8c", 1),
-    **dict.fromkeys(b"BTX\x8b", 4),
-    **dict.fromkeys(b"\x8d\x8e", 8),
-}
-_NEW = b"c.\n.\n)R"  # calls an object that is named, without arguments
-_REPLACED = {  # of a dict, a set, an object; frames and large numbers of the memo are dropped
-    b"}"[0]: (1, _NEW),
-    b"\x8f"[0]: (1, _NEW),
-    b"\x81"[0]: (1, b"R"),
-    b"\x95"[0]: (9, b""),
-    b"r"[0]: (5, b""),
-}
+_REFUSED = b"".join((pickle.BYTEARRAY8, pickle.NEXT_BUFFER, pickle.DICT, pickle.FROZENSET))
 
 
-class _Object(dict[str, Any]):
-    """An object that the pickle names or makes, with its entries; nothing is imported.
+class _Object:
+    """An object that the pickle names or makes; nothing is imported, and a call makes another record."""
 
-    Keys that are not texts are left out, because the hash of nested tuples takes exponential time.
-    """
-
-    def __init__(self, name: str = "") -> None:
-        super().__init__()
-        self.name, self.label = name, name.rpartition(".")[2]
+    def __init__(self, name: str, arguments: tuple[Any, ...] = ()) -> None:
+        self.name, self.arguments = name, arguments
 
     def __call__(self, *values: Any) -> Any:
-        """Return the tensor that a call makes; of any other call a new object."""
+        """Return the tensor or dict that a call makes; of any other call a record."""
+        if self.name.endswith("OrderedDict"):
+            return {}
         if "._rebuild_parameter" in self.name:
             return values[0]
-        return _tensor(*values) if "._rebuild_tensor" in self.name else _Object()
+        return _tensor(*values) if "._rebuild_tensor" in self.name else _Object(self.name, values)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if isinstance(key, str):
-            super().__setitem__(key, value)
-
-    def _ignore(self, _: Any) -> None:
+    def append(self, _: Any) -> None:
         """Leave the object as it is."""
-
-    append = add = __setstate__ = _ignore
 
 
 class _Tensor(NamedTuple):
@@ -94,35 +72,46 @@ class _Tensor(NamedTuple):
     extent: int  # elements of the storage up to its last one
 
 
-class _Reader(pickle.Unpickler):
+class _Reader(pickle._Unpickler):
+    """A reader of pickles that makes records of objects, and dicts of texts.
+
+    The memory of this reader, unlike that of the one in C, is limited by the length of the pickle. Other keys
+    than texts are left out, because the hash of nested tuples takes exponential time.
+    """
+
+    stack: list[Any]
+    pop_mark: Callable[[], list[Any]]
+    dispatch: ClassVar[dict[int, Any]]
+
     def find_class(self, module: str, name: str) -> Any:
         return _Object(f"{module}.{name}")
 
     def persistent_load(self, pid: Any) -> Any:
         return pid
 
+    def _call(self) -> None:
+        values = self.stack.pop()
+        self.stack[-1] = self.stack[-1](*values)
 
-def _rewrite(content: bytes) -> Iterator[bytes]:
-    """Yield a pickle that makes objects of :class:`_Object` only, and takes as much memory as it is long.
+    def _set_items(self, items: list[Any] | None = None) -> None:
+        items = self.pop_mark() if items is None else items
+        if isinstance(found := self.stack[-1], dict):
+            pairs = zip(items[::2], items[1::2], strict=True)
+            found.update((key, value) for key, value in pairs if isinstance(key, str))
 
-    Errors: :class:`ValueError` for an opcode that torch does not write.
-    """
-    start = place = 0
-    while True:
-        last, place = place, cast("re.Match[bytes]", _OPCODES.match(content, place)).end()
-        code = content[place]
-        if width := _LENGTHS.get(code, 0):
-            place += 1 + width + int.from_bytes(content[place + 1 : place + 1 + width], "little")
-        elif code in _REPLACED:
-            yield content[start:place]
-            length, other = _REPLACED[code]
-            start = place = place + length
-            yield other
-        elif place == last:
-            if code != b"."[0]:
-                raise ValueError("an opcode that torch does not write")
-            yield content[start : place + 1]
-            return
+    def _set_item(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self._set_items([key, value])
+
+
+_Reader.dispatch = {
+    **{key: one for key, one in pickle._Unpickler.dispatch.items() if key not in _REFUSED},
+    pickle.NEWOBJ[0]: _Reader._call,
+    pickle.SETITEM[0]: _Reader._set_item,
+    pickle.SETITEMS[0]: _Reader._set_items,
+    pickle.BUILD[0]: lambda self: self.stack.pop(),  # the state of an object
+    pickle.ADDITEMS[0]: lambda self: self.pop_mark(),  # the elements of a set
+}
 
 
 def read_pickle(path: str) -> Header:
@@ -135,8 +124,7 @@ def read_pickle(path: str) -> Header:
             if not 0 < sizes.get(name, 0) <= MAX_HEADER_BYTES:
                 raise refuse(path, f"it has no data.pkl of at most {MAX_HEADER_BYTES:,} bytes", _HELP)
             with archive.open(name) as file:
-                content = b"".join(_rewrite(file.read(sizes[name])))
-            found = _tensors(_Reader(io.BufferedReader(io.BytesIO(content))).load())
+                found = _tensors(_Reader(io.BytesIO(file.read(sizes[name]))).load())
     except zipfile.BadZipFile:
         with open(path, "rb") as start:
             if start.read(2) != b"PK":
@@ -162,15 +150,17 @@ def read_pickle(path: str) -> Header:
 def _tensor(of: Any, offset: Any, shape: Any, stride: Any, *rest: Any) -> _Tensor:
     """Return the tensor that `_rebuild_tensor_v2` makes of a storage. Errors: :data:`_INVALID`."""
     _, kind, storage, *_ = of
-    dtype = _STORAGES.get(kind.label) or rest[2].label
-    sizes = (offset, *shape, *stride)
-    if dtype not in BITS or {*map(type, sizes)} != {int} or not 0 <= min(sizes) <= max(sizes) < _LIMIT:
+    typed = kind.name.rpartition(".")[2].removesuffix("Storage")
+    dtype = _STORAGES[typed] if typed in _STORAGES else rest[2].name.rpartition(".")[2]
+    if dtype not in BITS or not all(
+        type(one) is int and 0 <= one < 2**63 for one in (offset, *shape, *stride)
+    ):
         raise ValueError("an unknown dtype, or a size that is not an integer")
-    last = offset + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
-    return _Tensor(str(storage), dtype, tuple(shape), offset, last + 1 if 0 not in shape else 0)
+    extent = offset + 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+    return _Tensor(str(storage), dtype, tuple(shape), offset, extent if prod(shape) else 0)
 
 
 def _tensors(found: dict[str, Any]) -> dict[str, _Tensor]:
     """Return the tensors of a state dict, which may be an entry of a checkpoint."""
-    inner = next((one for key in _SAVED_IN if isinstance(one := found.get(key), dict) and one), found)
+    inner = next((found[key] for key in _SAVED_IN if isinstance(found.get(key), dict)), found)
     return {name: one for name, one in inner.items() if isinstance(one, _Tensor)}
