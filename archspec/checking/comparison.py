@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from archspec.checking.conversions import Loaded, ignored_patterns, load
 from archspec.checking.packing import Packed, unpack
-from archspec.checkpoints.records import ERROR, NOTE, Finding, StoredTensor, about
+from archspec.checkpoints.records import ERROR, NOTE, Finding, Shape, StoredTensor, about
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.formats.stated import quantization_of
@@ -52,7 +52,6 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
         name: "ignored on load" if _matches(target, unused) else _unused_reason(model, name, stored[name])
         for name, target in loaded.unexpected.items()
     }
-    extra = [name for name, reason in reasons.items() if not reason]
     shapes = {name: shape for name, shape in loaded.shapes.items() if shape is not None}
     own = {ties[name]: prod(shape) for name, shape in shapes.items()}
     flat = {name for name, of in loaded.sources.items() if stored[of[0]].is_flat}  # only the size is known
@@ -61,17 +60,15 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
         for name, shape in shapes.items()
         if shape != expected[name] and (name not in flat or prod(shape) != prod(expected[name]))
     ]
-    elements = sum(own.values()) + sum(prod(stored[name].shape or ()) for name in extra)
+    extra = (stored[name].shape or () for name, reason in reasons.items() if not reason)
+    elements = sum(own.values()) + sum(map(prod, extra))
     stored_as = {
         name: f"{shapes[name]}{'' if of == [name] else f' ({fold_layers(of[0])})'}"
         for name, of in loaded.sources.items()
         if name in wrong
     }
     findings = [
-        *by_layer("missing", missing, lambda name: f"{expected[name]} is missing"),
-        *by_layer("unexpected", extra, lambda _: f"not a part of {model.architecture}"),
-        *by_layer("shape", wrong, lambda name: f"stored as {stored_as[name]}, not {expected[name]}"),
-        *by_layer("unused", filter(reasons.get, reasons), lambda name: reasons[name], NOTE),
+        *differences(model, expected, missing, reasons, stored_as),
         *about("quantization", incomplete, "missing next to the quantized weight"),
         *about("conversion", sorted(loaded.unknown), "shapes are not compared", "", NOTE),
         *_quantization(model, loaded, stored),
@@ -79,6 +76,21 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
         *_twice(loaded, ties),
     ]
     return Comparison(findings, elements)
+
+
+def differences(
+    model: Model,
+    expected: Mapping[str, Shape],
+    missing: Iterable[str],
+    reasons: Mapping[str, str],
+    stored_as: Mapping[str, object],
+) -> Iterator[Finding]:
+    """Yield missing tensors, those that the model does not have, if without a reason, and other shapes."""
+    extra = (name for name, reason in reasons.items() if not reason)
+    yield from by_layer("missing", missing, lambda name: f"{expected[name]} is missing")
+    yield from by_layer("unexpected", extra, lambda _: f"not a part of {model.architecture}")
+    yield from by_layer("shape", stored_as, lambda name: f"stored as {stored_as[name]}, not {expected[name]}")
+    yield from by_layer("unused", filter(reasons.get, reasons), lambda name: reasons[name], NOTE)
 
 
 def expected_bytes(model: Model, total: int, unused: Iterable[str]) -> tuple[int, int | None]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
-from archspec.checking.comparison import Comparison, by_layer
+from archspec.checking.comparison import Comparison, by_layer, differences
 from archspec.checkpoints.records import NOTE, Finding, StoredTensor, name_some
 from archspec.errors import ArchspecError
 from archspec.gguf.names import Converted, convert_tensors
@@ -34,29 +34,19 @@ def compare_gguf(model: Model, tensors: list[StoredTensor], metadata: Mapping[st
         converted = convert_tensors(model.scope, model.architecture, model.tensors(), base)
     except ArchspecError as error:
         return Comparison([Finding("conversion", error.problems[0].message, severity=NOTE)], 0)
-    expected = {one.name: one for one in converted.tensors}
+    expected = {one.name: one.shape for one in converted.tensors}
     stored = {one.name: one.shape or () for one in tensors}
-    missing = [name for name in expected if name not in stored]
-    extra = [name for name in stored if name not in expected]
-    reasons = {name: _unused_reason(name, converted, stored) for name in extra}
-    wrong = [
-        name for name, one in expected.items() if name in stored and without_ones(stored[name]) != one.shape
-    ]
-    computed = [name for name in missing if not expected[name].sources]  # older converters leave them out
+    missing = [one for one in converted.tensors if one.name not in stored]
+    computed = [one.name for one in missing if not one.sources]  # older converters leave them out
+    reasons = {name: _unused_reason(name, converted, stored) for name in stored if name not in expected}
+    wrong = {
+        name: stored[name]
+        for name, shape in expected.items()
+        if name in stored and without_ones(stored[name]) != shape
+    }
     findings = [
-        *by_layer(
-            "missing",
-            (name for name in missing if name not in computed),
-            lambda name: f"{expected[name].shape} is missing",
-        ),
+        *differences(model, expected, [one.name for one in missing if one.sources], reasons, wrong),
         *by_layer("missing", computed, lambda _: "not in the file, as older converters wrote it", NOTE),
-        *by_layer(
-            "unexpected",
-            (name for name in extra if not reasons[name]),
-            lambda _: f"not a part of {model.architecture}",
-        ),
-        *by_layer("unused", filter(reasons.get, extra), lambda name: reasons[name], NOTE),
-        *by_layer("shape", wrong, lambda name: f"stored as {stored[name]}, not {expected[name].shape}"),
         *_metadata(converted, metadata),
         *_types(converted, Recipe(file, imatrix="quantize.imatrix.file" in metadata), tensors),
     ]
@@ -101,14 +91,8 @@ def _types(converted: Converted, recipe: Recipe, tensors: list[StoredTensor]) ->
     types = {one.name: one.type for one in chosen}
     used = {one.name: one.dtype.upper() for one in tensors if one.name in types}
     other = [name for name, one in used.items() if one != types[name]]
-    yield from by_layer(
-        *(
-            "dtype",
-            other,
-            lambda name: f"{used[name]}, but {recipe.file} of llama-quantize has {types[name]}",
-        ),
-        NOTE,
-    )
+    message = f"but {recipe.file} of llama-quantize has"
+    yield from by_layer("dtype", other, lambda name: f"{used[name]}, {message} {types[name]}", NOTE)
 
 
 def name_classes(metadata: Mapping[str, Any]) -> Iterator[Finding]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from fractions import Fraction
-from math import isqrt
+from math import sqrt
 
 from archspec.errors import ArchspecError
 from archspec.models.fields import FieldValue
 from archspec.models.model import Model
 
-_MULTIPLES = Fraction(2), Fraction(3), Fraction(1, 2), Fraction(1, 4)  # of a value, to learn its effect
+_MULTIPLES = 2, 3, 0.5, 0.25  # of a value, to learn its effect
+_NEAR = 0.01  # a root that is so near an integer is tried
 
 
 def suggest(model: Model, elements: int, fits: Callable[[Model], bool]) -> Iterator[str]:
@@ -27,42 +27,36 @@ def suggest(model: Model, elements: int, fits: Callable[[Model], bool]) -> Itera
 
 
 def _candidates(model: Model, field: FieldValue, elements: int) -> Iterator[int]:
+    """Yield values of a field with which the model may have that many elements."""
     if type(field.value) is bool:
         yield not field.value
     if type(field.value) is not int or field.value < 1:
         return
-    points = [(Fraction(1), _elements(model))]
-    for multiple in _MULTIPLES:
-        value = field.value * multiple
-        changed = _with_field(model, field, int(value)) if value.denominator == 1 else None
-        if changed is not None and len(points) < 3:
-            points.append((multiple, _elements(changed)))
-    yield from (int(field.value * multiple) for multiple, count in points[1:] if count == elements)
+    points = [(field.value, _elements(model))]
+    for value in (field.value * one for one in _MULTIPLES):
+        if len(points) < 3 and value % 1 == 0 and (changed := _with_field(model, field, int(value))):
+            points.append((int(value), _elements(changed)))
+    yield from (value for value, count in points[1:] if count == elements)
     if len({count for _, count in points}) > 1:
-        values = (root * field.value for root in _roots(points, elements))
-        yield from (int(value) for value in values if value.denominator == 1 and value > 0)
+        roots = _roots(points, elements)
+        yield from (round(root) for root in roots if root > _NEAR and abs(root - round(root)) < _NEAR)
 
 
-def _roots(points: list[tuple[Fraction, int]], target: int) -> Iterator[Fraction]:
-    """Yield the rational places where the polynomial through two or three points has a value.
+def _roots(points: list[tuple[int, int]], target: int) -> list[float]:
+    """Return the places where the polynomial through two or three points has a value.
 
-    >>> [str(root) for root in _roots([(Fraction(1), 10), (Fraction(2), 24), (Fraction(3), 42)], 64)]
-    ['4', '-8']
+    >>> _roots([(1, 10), (2, 24), (3, 42)], 64)
+    [4.0, -8.0]
     """
     (x, y), (x1, y1), *more = points
-    slope = Fraction(y1 - y) / (x1 - x)
-    square = (
-        (Fraction(more[0][1] - y) / (more[0][0] - x) - slope) / (more[0][0] - x1) if more else Fraction(0)
-    )
+    slope = (y1 - y) / (x1 - x)
+    square = sum(((y2 - y) / (x2 - x) - slope) / (x2 - x1) for x2, y2 in more)
     linear = slope - square * (x + x1)
     constant = y - linear * x - square * x * x - target
     if not square:
-        yield from [-constant / linear] if linear else []
-        return
+        return [-constant / linear]
     inner = linear * linear - 4 * square * constant
-    top, bottom = isqrt(max(0, inner.numerator)), isqrt(inner.denominator)
-    if inner >= 0 and Fraction(top, bottom) ** 2 == inner:
-        yield from ((sign * Fraction(top, bottom) - linear) / (2 * square) for sign in (1, -1))
+    return [(sign * sqrt(inner) - linear) / (2 * square) for sign in (1, -1)] if inner >= 0 else []
 
 
 def _with_field(model: Model, field: FieldValue, value: int) -> Model | None:

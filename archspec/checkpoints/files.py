@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -11,8 +12,8 @@ from typing import Any, NamedTuple
 
 from archspec.checkpoints.gguf import read_gguf
 from archspec.checkpoints.pickles import read_pickle
-from archspec.checkpoints.records import NOTE, Finding, Header, StoredTensor, about, name_some, refuse
-from archspec.checkpoints.safetensors import DTYPES, read_safetensors
+from archspec.checkpoints.records import DTYPES, NOTE, Finding, Header, StoredTensor, about, name_some, refuse
+from archspec.checkpoints.safetensors import read_safetensors
 from archspec.configs.reader import HUB_ID, is_offline
 from archspec.errors import ArchspecError
 
@@ -129,7 +130,12 @@ def _read(path: str) -> Header:
     reader = _READERS.get(os.path.splitext(path)[1])
     if reader is None:
         raise ArchspecError(f"{path} is not a checkpoint", help=_HELP)
-    return reader(path)
+    is_collecting = gc.isenabled()
+    gc.disable()  # headers make many records without cycles
+    try:
+        return reader(path)
+    finally:
+        (gc.enable if is_collecting else gc.disable)()
 
 
 def _read_index(path: str) -> tuple[dict[str, str], int | float | None, list[Finding]]:

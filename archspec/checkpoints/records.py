@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
@@ -13,17 +14,14 @@ from archspec.errors import ArchspecError, list_names
 ERROR, NOTE = "error", "note"
 MAX_HEADER_BYTES = 100_000_000  # as in safetensors
 MAX_TENSORS = 1_000_000
-BITS = {  # of an element; names as torch spells them
-    **dict.fromkeys(("float64", "int64", "uint64", "complex64"), 64),
-    **dict.fromkeys(("float32", "int32", "uint32"), 32),
-    **dict.fromkeys(("float16", "bfloat16", "int16", "uint16"), 16),
-    **dict.fromkeys(("int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"), 8),
-    "float8_e4m3fnuz": 8,
-    "float8_e5m2fnuz": 8,
-    "float6_e2m3": 6,
-    "float6_e3m2": 6,
-    "float4": 4,
-}
+_NAMES = (
+    "F64 float64|F32 float32|F16 float16|BF16 bfloat16|I64 int64|I32 int32|I16 int16|I8 int8|U64 uint64|"
+    "U32 uint32|U16 uint16|U8 uint8|BOOL bool|C64 complex64|F8_E4M3 float8_e4m3fn|F8_E5M2 float8_e5m2|"
+    "F8_E8M0 float8_e8m0fnu|F8_E4M3FNUZ float8_e4m3fnuz|F8_E5M2FNUZ float8_e5m2fnuz|F6_E2M3 float6_e2m3|"
+    "F6_E3M2 float6_e3m2|F4 float4"
+)
+DTYPES: dict[str, str] = dict(map(str.split, _NAMES.split("|")))  # of safetensors -> as torch spells them
+BITS = {name: int((re.findall(r"\d+", name) or [8])[0]) for name in DTYPES.values()}  # of an element
 Shape = tuple[int, ...]
 
 

@@ -10,6 +10,7 @@ import json
 import os
 
 from archspec.checkpoints.records import (
+    DTYPES,
     MAX_HEADER_BYTES,
     MAX_TENSORS,
     Finding,
@@ -20,38 +21,9 @@ from archspec.checkpoints.records import (
 )
 from archspec.typing_light import Any
 
-DTYPES = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U64": "uint64",
-    "U32": "uint32",
-    "U16": "uint16",
-    "U8": "uint8",
-    "BOOL": "bool",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E8M0": "float8_e8m0fnu",
-    "F8_E4M3FNUZ": "float8_e4m3fnuz",
-    "F8_E5M2FNUZ": "float8_e5m2fnuz",
-    "C64": "complex64",
-    "F4": "float4",
-    "F6_E2M3": "float6_e2m3",
-    "F6_E3M2": "float6_e3m2",
-}
 _LENGTH, _LIMIT = 8, 2**63  # bytes before the header; sizes are below
 _METADATA, _KEYS = "__metadata__", {"dtype", "shape", "data_offsets"}
-_MOST = {
-    "{": MAX_TENSORS + 2,
-    "[": 2 * MAX_TENSORS,
-    ",": 8 * MAX_TENSORS,
-    ":": 5 * MAX_TENSORS,
-}
+_MOST = {"{": MAX_TENSORS + 2, "[": 2 * MAX_TENSORS, ",": 8 * MAX_TENSORS, ":": 5 * MAX_TENSORS}
 
 
 def read_safetensors(path: str) -> Header:
@@ -78,8 +50,7 @@ def read_safetensors(path: str) -> Header:
 
 def _parse(path: str, text: str) -> tuple[dict[str, Any], list[StoredTensor]]:
     """Return the metadata and the tensors. Errors: :class:`ArchspecError`."""
-    is_bounded = all(text.count(sign) <= most for sign, most in _MOST.items())
-    if not is_bounded:
+    if any(text.count(sign) > most for sign, most in _MOST.items()):
         raise refuse(path, f"invalid header: more than {MAX_TENSORS:,} tensors")
     try:
         entries = json.loads(text, object_pairs_hook=_read_object)

@@ -16,7 +16,7 @@ from written import write_safetensors
 
 import archspec
 from archspec.checking.check import Check
-from archspec.checkpoints.safetensors import DTYPES
+from archspec.checkpoints.records import DTYPES
 
 RECORDS = json.loads(Path(__file__).with_name("real.json").read_text(encoding="utf-8"))
 COMPARED = [
