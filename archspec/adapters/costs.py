@@ -51,7 +51,10 @@ class AdaptedCall:
         forward = by_module(call.tree, "flops").items()
         self.products = {path: Product(flops, whole[path] - flops) for path, flops in forward}
         self.wrapped: dict[str, Module] = {}
-        self.owners = set[str]()  # modules with parameters in the base model
+        self.owners, self.weighted = (
+            set[str](),
+            set[str](),
+        )  # modules with parameters, also other than the bias
         self.trained, self.weights = set[str](), set[str]()  # those trained, also other than the bias
         for _, module in top.walk():
             self._read(module)
@@ -73,6 +76,7 @@ class AdaptedCall:
         for name, weight in module.weights.items():
             is_trained = weight.origin and weight.trainable
             self.owners |= {module.path} if weight.origin else set()
+            self.weighted |= {module.path} if weight.origin and name != "bias" else set()
             self.trained |= {module.path} if is_trained else set()
             self.weights |= {module.path} if is_trained and name != "bias" else set()
 
@@ -131,7 +135,7 @@ class AdaptedCall:
         if not reached and len(outside) > 1 and self.trained:
             raise self._refuse("nothing in the layers is trained")
         for path in outside:
-            yield self._head_gradients(path, reached)
+            yield self._head_gradients(path, reached, bool(self.weights - seen))
 
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
@@ -179,12 +183,13 @@ class AdaptedCall:
         again = self.products[path].flops if self.multiplies_again else 0
         return (first + again) * has_input + first + 2 * second
 
-    def _head_gradients(self, path: str, reached: bool) -> int:
+    def _head_gradients(self, path: str, reached: bool, trains_others: bool) -> int:
         found = self.products[path]
         if not found.backward:
             return 0  # the output does not depend on it
         needed = reached + (path in self.weights)
-        if needed and found.backward != 2 * found.flops:
+        is_unknown = trains_others and path not in self.weighted  # it may multiply weights of other modules
+        if is_unknown or (needed and found.backward != 2 * found.flops):
             raise self._refuse(f"the gradients of {path} are not known")
         adapter = self._adapter_gradients(path, reached) if path in self.wrapped else 0
         return found.flops * needed + adapter
