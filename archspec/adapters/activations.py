@@ -62,7 +62,7 @@ class AdaptedActivations:
         if module.role in ADAPTERS:
             base = module.children[BASE]
             if base.kind not in LINEAR or base.path in self.added or self.options.use_dora:
-                raise self._refuse(f"{base.path} is not a linear layer with one adapter without DoRA")
+                raise self._refuse(f"{module.base.path} is not a linear layer with one adapter without DoRA")
             self.added[base.path] = self._added_bytes(base.path, module)
         if any(one.trainable and one.origin and name != "bias" for name, one in module.weights.items()):
             self.whole.add(module.path)

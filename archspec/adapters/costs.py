@@ -51,10 +51,7 @@ class AdaptedCall:
         forward = by_module(call.tree, "flops").items()
         self.products = {path: Product(flops, whole[path] - flops) for path, flops in forward}
         self.wrapped: dict[str, Module] = {}
-        self.owners, self.weighted = (
-            set[str](),
-            set[str](),
-        )  # modules with parameters, also other than the bias
+        self.owners = set[str]()  # modules with parameters in the base model
         self.trained, self.weights = set[str](), set[str]()  # those trained, also other than the bias
         for _, module in top.walk():
             self._read(module)
@@ -67,7 +64,7 @@ class AdaptedCall:
         if module.role in ADAPTERS:
             base = module.children[BASE]
             if base.kind not in LINEAR or module.role == "parameter" or base.path in self.wrapped:
-                raise self._refuse(f"{base.path} is adapted, and not a linear layer that runs once")
+                raise self._refuse(f"{module.base.path} is adapted, and not a linear layer that runs once")
             if base.path in self.products:
                 self.wrapped[base.path] = module
                 self.trained.add(base.path)
@@ -76,7 +73,6 @@ class AdaptedCall:
         for name, weight in module.weights.items():
             is_trained = weight.origin and weight.trainable
             self.owners |= {module.path} if weight.origin else set()
-            self.weighted |= {module.path} if weight.origin and name != "bias" else set()
             self.trained |= {module.path} if is_trained else set()
             self.weights |= {module.path} if is_trained and name != "bias" else set()
 
@@ -135,7 +131,7 @@ class AdaptedCall:
         if not reached and len(outside) > 1 and self.trained:
             raise self._refuse("nothing in the layers is trained")
         for path in outside:
-            yield self._head_gradients(path, reached, bool(self.weights - seen))
+            yield self._head_gradients(path, reached)
 
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
@@ -183,13 +179,15 @@ class AdaptedCall:
         again = self.products[path].flops if self.multiplies_again else 0
         return (first + again) * has_input + first + 2 * second
 
-    def _head_gradients(self, path: str, reached: bool, trains_others: bool) -> int:
+    def _head_gradients(self, path: str, reached: bool) -> int:
         found = self.products[path]
         if not found.backward:
             return 0  # the output does not depend on it
         needed = reached + (path in self.weights)
-        is_unknown = trains_others and path not in self.weighted  # it may multiply weights of other modules
-        if is_unknown or (needed and found.backward != 2 * found.flops):
+        below = _paths_below(path, self.owners)
+        is_alone = below == {path}  # others may multiply what modules inside return
+        is_needed = reached or below & self.trained
+        if is_needed and (not is_alone or found.backward != 2 * found.flops):
             raise self._refuse(f"the gradients of {path} are not known")
         adapter = self._adapter_gradients(path, reached) if path in self.wrapped else 0
         return found.flops * needed + adapter
