@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.records import Call
+from archspec.errors import ArchspecError
 from archspec.reference.contents import has_encoder_and_decoder
 from archspec.reference.costs import inputs, instance, restore_attention
 from archspec.reference.meta import follow_modules, on_meta, operations
@@ -26,11 +27,12 @@ from archspec.tree.node import Node
 from archspec.tree.tensors import modules
 from archspec.verifying.costs.cases import make_runnable
 from archspec.verifying.costs.fitting import default_config
+from archspec.verifying.generate.sampling import Sampler
 
 PATH = Path(shipped_library().folder) / "gradients.json"
 _PRODUCTS = re.compile(r"(Mm|Addmm|Bmm|Baddbmm|Addbmm|Convolution)Backward\d")
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
-_DEPTH = 4
+_DEPTH, _DRAWS = 4, 8
 _LEFT_OUT = (
     "Inkling",
     "EncoderDecoder",
@@ -227,13 +229,27 @@ def _layer(
 def measure(model_type: str, name: str) -> dict[str, Any]:
     """Return the record of a class. Errors: any, if it does not run."""
     spec = shipped_library().load(model_type)
-    raw = make_runnable({**default_config(spec)}, name)
-    depth = "num_hidden_layers" if "num_hidden_layers" in spec.fields else None
-    if depth:
-        shallow = {**raw, depth: _DEPTH}
+    for raw in _raws(spec, name):
         with suppress(Exception):
-            return _measure(spec, name, shallow)
-    return _measure(spec, name, raw)
+            return _measure(spec, name, raw)
+    return _measure(spec, name, make_runnable({**default_config(spec)}, name))
+
+
+def _raws(spec: Any, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the default config with few layers, as it is, and with sizes for the fields without a default."""
+    raw = make_runnable({**default_config(spec)}, name)
+    if "num_hidden_layers" in spec.fields:
+        yield {**raw, "num_hidden_layers": _DEPTH}
+    yield raw
+    scope = Scope(spec, raw)
+    missing = {*spec.fields}
+    for field in spec.fields:
+        with suppress(ArchspecError):
+            missing -= {field} if scope.get(field) is not None else set()
+    for place in range(_DRAWS if missing else 0):
+        drawn = Sampler(spec, 0).draw_config(place)
+        sizes = {field: drawn[field] for field in missing if type(drawn.get(field)) is int}
+        yield make_runnable({**raw, **sizes}, name)
 
 
 def _measure(spec: Any, name: str, raw: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from archspec.adapters import costs
 from archspec.adapters.activations import AdaptedActivations
+from archspec.adapters.modules import LINEAR
 from archspec.costs.records import Step
 from archspec.costs.training.activations import loss_of, validated_activations
 from archspec.errors import ArchspecError
@@ -32,7 +33,6 @@ from tools.from_autograd import write_record
 
 _CONFIGS, _DRAWS, _COMPARED = 2, 30, 5
 _ENCODER_TOKENS = 33
-_LINEAR = ("Linear", "Conv1D")
 _STEPS = (Step(2, 64), Step(3, 17), Step(1, 40))
 
 
@@ -65,7 +65,7 @@ def measure(name: str, raw: dict[str, Any], options: dict[str, Any], step: Step)
         return lambda _, args: given.update({path: args[0].detach()})
 
     for path, module in model.named_modules():
-        if type(module).__name__ in _LINEAR and ".lora_" not in path:
+        if type(module).__name__ in LINEAR and ".lora_" not in path:
             module.register_forward_pre_hook(keep(path.removesuffix(".base_layer")))
     taken = inputs(model, step.call)
     saved = saved_storages(model, step, taken | (labels(model, step.call) if step.loss else {}))
@@ -88,7 +88,7 @@ def options_of(model: Any, rng: random.Random) -> Iterator[dict[str, Any]]:
     """Yield options of an adapter of all linear layers, and of one of some."""
     yield {"target_modules": "all-linear", "r": 8}
     names = sorted(
-        {path.rpartition(".")[2] for path, one in modules(model.root, layers=True) if one.layer in _LINEAR}
+        {path.rpartition(".")[2] for path, one in modules(model.root, layers=True) if one.layer in LINEAR}
     )
     yield {"target_modules": rng.sample(names, min(2, len(names))), "r": 4, "lora_dropout": 0.1}
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from archspec.adapters.costs import LINEAR, changed_flags, products_of, record
-from archspec.adapters.modules import Module
+from archspec.adapters.costs import changed_flags, record
+from archspec.adapters.modules import ADAPTERS, BASE, LINEAR, Module
 from archspec.adapters.options import Options
-from archspec.costs.totals import checkpointed_layers
-from archspec.costs.training.activations import StepActivations
+from archspec.costs.totals import by_module, checkpointed_layers
+from archspec.costs.training.activations import StepActivations, largest_layer
 from archspec.errors import ArchspecError
 from archspec.tree.tensors import fold_layers
 
@@ -42,15 +42,14 @@ class AdaptedActivations:
             raise self._refuse(f"not validated for {changed}")
         self.kept = frozenset(record()["kept"][name])
         self.frozen = StepActivations(trained.scope, name, step._replace(adapted=True))
-        self.flops = {path: found.flops for path, found in products_of(trained.tree)}
+        self.flops = by_module(trained.tree, "flops")
         self.added, self.whole = dict[str, int](), set[str]()
         for _, module in top.walk():
             self._read(module)
-        layers = checkpointed_layers(trained.tree) if step.checkpointing else ()
-        inside = tuple(f"{path}." for path, _ in layers)
-        whole = [(f"{path}.", nbytes) for path, nbytes in self._by_module(False)] if inside else []
-        sums = (sum(nbytes for path, nbytes in whole if path.startswith(layer)) for layer in inside)
-        self.recomputed_bytes = max(sums, default=0)
+        self.recomputed_bytes, inside = 0, tuple[str, ...]()
+        if step.checkpointing:
+            inside = tuple(f"{path}." for path, _ in checkpointed_layers(trained.tree))
+            self.recomputed_bytes = largest_layer(inside, self._by_module(False))
         found = self._by_module(step.checkpointing)
         self.bytes = trained.loss_bytes + sum(n for path, n in found if not path.startswith(inside))
 
@@ -60,18 +59,17 @@ class AdaptedActivations:
         return ArchspecError(message, help="leave out the lengths for the other parts")
 
     def _read(self, module: Module) -> None:
-        if module.role in ("lora", "parameter"):
-            base = module.children["base_layer"]
+        if module.role in ADAPTERS:
+            base = module.children[BASE]
             if base.kind not in LINEAR or base.path in self.added or self.options.use_dora:
-                raise self._refuse(f"{base.path} is not a linear layer with one adapter without DoRA")
+                raise self._refuse(f"{module.base.path} is not a linear layer with one adapter without DoRA")
             self.added[base.path] = self._added_bytes(base.path, module)
         if any(one.trainable and one.origin and name != "bias" for name, one in module.weights.items()):
             self.whole.add(module.path)
 
     def _added_bytes(self, path: str, wrapper: Module) -> int:
         """Return what an adapter saves: its input in float32, the output of its first matrix, and a mask."""
-        first, second = (wrapper.children[name].children["default"] for name in ("lora_A", "lora_B"))
-        (rank, width), (out, _) = first.weights["weight"].shape, second.weights["weight"].shape
+        rank, width, out = wrapper.sizes
         mask = width if self.options.lora_dropout > 0 else 0
         return self.flops.get(path, 0) // (2 * width * out) * (_ADDED * (width + rank) + mask)
 

@@ -7,20 +7,19 @@ reads from autograd's graph. A product has a gradient for each operand that depe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
-from archspec.adapters.modules import Module
+from archspec.adapters.modules import ADAPTERS, BASE, LINEAR, Module
 from archspec.adapters.options import Options
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
-from archspec.costs.totals import routed_share, walk
+from archspec.costs.totals import by_module
 from archspec.errors import ArchspecError
 from archspec.specs.files import read_json
 from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
-LINEAR = ("Linear", "Conv1D")
 _SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
 _HELP = "leave out the lengths for the parameters of the adapter"
 
@@ -48,13 +47,12 @@ class AdaptedCall:
     def __init__(self, call: Forward, top: Module, options: Options) -> None:
         self.call, self.top, self.use_dora = call, top, options.use_dora
         self.multiplies_again = options.use_dora and options.lora_dropout > 0  # the base weight, in training
-        self.products = {path: found for path, found in products_of(call.tree) if found.flops}
+        whole = by_module(call.tree, "training_flops")
+        forward = by_module(call.tree, "flops").items()
+        self.products = {path: Product(flops, whole[path] - flops) for path, flops in forward}
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
-        self.trained, self.weights = (
-            set[str](),
-            set[str](),
-        )  # those that are trained, also other than the bias
+        self.trained, self.weights = set[str](), set[str]()  # those trained, also other than the bias
         for _, module in top.walk():
             self._read(module)
 
@@ -63,20 +61,20 @@ class AdaptedCall:
         return ArchspecError(f"FLOPs with this adapter are not supported for {name}: {reason}", help=_HELP)
 
     def _read(self, module: Module) -> None:
-        if module.role in ("lora", "parameter"):
-            base = module.children["base_layer"]
+        if module.role in ADAPTERS:
+            base = module.children[BASE]
             if base.kind not in LINEAR or module.role == "parameter" or base.path in self.wrapped:
-                raise self._refuse(f"{base.path} is adapted, and not a linear layer that runs once")
+                raise self._refuse(f"{module.base.path} is adapted, and not a linear layer that runs once")
             if base.path in self.products:
                 self.wrapped[base.path] = module
                 self.trained.add(base.path)
             elif base.path.rpartition(".")[0] in self.products:
                 raise self._refuse(f"{base.path} does not run as a layer")
         for name, weight in module.weights.items():
-            if weight.origin:
-                self.owners.add(module.path)
-                self.trained |= {module.path} if weight.trainable else set()
-                self.weights |= {module.path} if weight.trainable and name != "bias" else set()
+            is_trained = weight.origin and weight.trainable
+            self.owners |= {module.path} if weight.origin else set()
+            self.trained |= {module.path} if is_trained else set()
+            self.weights |= {module.path} if is_trained and name != "bias" else set()
 
     @property
     def forward_flops(self) -> int:
@@ -85,9 +83,7 @@ class AdaptedCall:
 
     def _adapter(self, path: str) -> tuple[int, int, int]:
         """Return the FLOPs of an adapter's two matrices, and of DoRA's product of both."""
-        wrapper = self.wrapped[path]
-        first, second = (wrapper.children[name].children["default"] for name in ("lora_A", "lora_B"))
-        (rank, into), (out, _) = first.weights["weight"].shape, second.weights["weight"].shape
+        rank, into, out = self.wrapped[path].sizes
         rows = self.products[path].flops // (into * out)  # 2 for each token
         dora = 2 * into * rank * (into + out) if self.use_dora else 0
         return rows * into * rank, rows * rank * out, dora
@@ -115,9 +111,13 @@ class AdaptedCall:
         if self.trained & first and self.products.keys() & first:
             raise self._refuse("modules before the layers are trained")
         for stack in facts["stacks"]:
-            inputs = facts.get("hidden", {}).get(stack, ([], facts["inputs"]))
-            before, cross = self._has_trained_input(*inputs), reached
-            given = before
+            every, some = facts.get("hidden", {}).get(stack, ([], facts["inputs"]))
+            if self.trained.intersection(some):
+                raise self._refuse(
+                    "modules before the layers are trained that a part of the first layer reads"
+                )
+            given, cross = bool(self.trained.intersection(every)), reached
+            before = given
             for path, node in _layers_of(self.call.tree, stack):
                 inside = _paths_below(path, [*self.products, *self.trained])
                 seen |= inside
@@ -133,25 +133,12 @@ class AdaptedCall:
         for path in outside:
             yield self._head_gradients(path, reached)
 
-    def _has_trained_input(self, every: list[str], some: list[str]) -> bool:
-        """Return True if all that a list of layers receives has a gradient; a part is not supported."""
-        if self.trained.intersection(some):
-            raise self._refuse("modules before the layers are trained that a part of the first layer reads")
-        return bool(self.trained.intersection(every))
-
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
-        parts = {one[len(path) + 1 :] for one in self.owners if _is_below(one, path)}
-        known = {
-            one[len(path) + 1 :]
-            for one, found in self.products.items()
-            if _is_below(one, path) and found.backward
-        }
-        rows = [
-            one
-            for one in record()["layers"].get(node.cls, ())
-            if set(one[0]) == parts and {row[0] for row in one[1]} == known
-        ]
+        known = [one for one, found in self.products.items() if found.backward]
+        wanted = [{one[len(path) + 1 :] for one in _paths_below(path, some)} for some in (self.owners, known)]
+        layers = record()["layers"].get(node.cls, ())
+        rows = [one for one in layers if [{*one[0]}, {row[0] for row in one[1]}] == wanted]
         if len(rows) != 1:
             raise self._refuse(f"the dependencies in {path} were not recorded")
         return rows[0]
@@ -163,14 +150,10 @@ class AdaptedCall:
         active = [f"{path}.{one}".rstrip(".") in self.trained for one in sources] + [before, cross]
         mask = sum(is_active << place for place, is_active in enumerate(active))
         for one in inside & self.products.keys():
-            name = one[len(path) + 1 :]
-            found = [(weights, masks) for row, weights, masks in rows if row == name]
+            name, trains = one[len(path) + 1 :], one in self.weights
+            found = [(n, masks) for row, n, masks in rows if row == name]  # n weights
             counts = [
-                (
-                    weights * (one in self.weights) + sum(bool(each & mask) for each in masks),
-                    weights + len(masks),
-                )
-                for weights, masks in found
+                (n * trains + sum(bool(each & mask) for each in masks), n + len(masks)) for n, masks in found
             ]
             yield self._share(one, counts, name in uneven)
             if found and one in self.wrapped:  # others run without gradients
@@ -178,14 +161,15 @@ class AdaptedCall:
 
     def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
-        (flops, whole), some = self.products[path], sum(needed for needed, _ in counts)
-        if not whole:
-            return 0
-        total, are_equal = sum(n for _, n in counts), len({n for _, n in counts}) == 1
-        if some == total and counts:
+        (flops, whole), some, total = (
+            self.products[path],
+            sum(n for n, _ in counts),
+            sum(n for _, n in counts),
+        )
+        if not whole or (counts and some == total):
             return whole
-        is_usual = counts and (are_equal or not is_uneven) and whole * len(counts) == flops * total
-        if not is_usual or (is_uneven and len({needed for needed, _ in counts}) > 1):
+        is_even = len({*counts}) == 1 or not is_uneven
+        if not counts or not is_even or whole * len(counts) != flops * total:
             raise self._refuse(f"a part of the gradients of {path} is needed")
         return whole * some // total
 
@@ -200,21 +184,13 @@ class AdaptedCall:
         if not found.backward:
             return 0  # the output does not depend on it
         needed = reached + (path in self.weights)
-        if needed and found.backward != 2 * found.flops:
+        below = _paths_below(path, self.owners)
+        is_alone = below == {path}  # others may multiply what modules inside return
+        is_needed = reached or below & self.trained
+        if is_needed and (not is_alone or found.backward != 2 * found.flops):
             raise self._refuse(f"the gradients of {path} are not known")
         adapter = self._adapter_gradients(path, reached) if path in self.wrapped else 0
         return found.flops * needed + adapter
-
-
-def products_of(tree: Node) -> Iterator[tuple[str, Product]]:
-    """Yield the path of each module that computes, with its FLOPs."""
-    found: dict[str, list[int]] = {}
-    for path, node, routed in walk(tree, "training_flops"):
-        sums = found.setdefault(path, [0, 0])
-        for cost in node.costs:
-            sums[0] += routed_share(cost.flops, routed)
-            sums[1] += routed_share(cost.backward, routed)
-    yield from ((path, Product(*sums)) for path, sums in found.items())
 
 
 def _reads_aside(layer: Any) -> bool:
@@ -229,12 +205,8 @@ def _layers_of(tree: Node, stack: str) -> Iterator[tuple[str, Node]]:
     yield from ((f"{stack}.{name}", layer) for name, layer in tree.children.items())
 
 
-def _is_below(path: str, outer: str) -> bool:
-    return path == outer or path.startswith(f"{outer}.")
-
-
-def _paths_below(outer: str, paths: list[str]) -> set[str]:
-    return {path for path in paths if _is_below(path, outer)}
+def _paths_below(outer: str, paths: Iterable[str]) -> set[str]:
+    return {path for path in paths if path == outer or path.startswith(f"{outer}.")}
 
 
 def changed_flags(scope: Scope, unread: re.Pattern[str]) -> str:
@@ -243,11 +215,13 @@ def changed_flags(scope: Scope, unread: re.Pattern[str]) -> str:
     A dropout is such a flag: it is 0 or not.
     """
     usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
-    found = []
-    for name in (name for name in scope.spec.fields if not unread.search(name)):
-        value, other = scope.get(name), usual.get(name)
-        if (isinstance(value, bool | str) and value != other) or (
-            "drop" in name and bool(value) != bool(other)
-        ):
-            found.append(name)
-    return ", ".join(found)
+    flags = (bool, str)
+    values = {
+        name: (scope.get(name), usual.get(name)) for name in scope.spec.fields if not unread.search(name)
+    }
+    changed = (
+        name
+        for name, (value, other) in values.items()
+        if value != other and (isinstance(value, flags) or ("drop" in name and bool(value) != bool(other)))
+    )
+    return ", ".join(changed)

@@ -8,21 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from archspec.adapters.modules import LISTS, Module, Weight, facts
+from archspec.adapters.modules import ADAPTER, ADAPTERS, BASE, LISTS, Module, Weight, facts
 from archspec.adapters.options import Options
 from archspec.adapters.targets import expand, has_name, is_target, resolve
 from archspec.errors import ArchspecError
 from archspec.tree.node import Node
 from archspec.tree.tensors import join_path
 
-NAME = "default"  # of the adapter, which is part of its tensors' names
 _PREFIX = "base_model.model"
 _HEADS = {
     **dict.fromkeys(("SEQ_CLS", "TOKEN_CLS"), ("classifier", "score")),
     "QUESTION_ANS": ("qa_outputs",),
 }
 _GENERATES = ("CAUSAL_LM", "SEQ_2_SEQ_LM")
-_BASE = "base_layer"
 _UNSUPPORTED = {
     "unseen": "its modules were not compared with those of transformers",
     "untied": "peft does not find its input embeddings",
@@ -66,11 +64,10 @@ def _replicate_layers(base: Module, pairs: Iterable[tuple[int, int]]) -> None:
     while "model" in model.children:
         model = model.children["model"]
     model = model.children.get("bert", model)
-    encoder = model.children.get("encoder", Module())
-    holder, name = (encoder, "layer") if "layer" in encoder.children else (model, "h")
-    holder, name = (model, "layers") if "layers" in model.children else (holder, name)
-    layers = holder.children.get(name)
-    if layers is None or layers.kind != "ModuleList":
+    places = [(model, "layers"), (model.children.get("encoder", Module()), "layer"), (model, "h")]
+    holder, name = next((one for one in places if one[1] in one[0].children), places[-1])
+    layers = holder.children.get(name, Module())
+    if layers.kind != "ModuleList":
         raise ArchspecError("layer_replication: the model has no list of layers that peft finds")
     chosen = [index for start, end in pairs for index in range(start, end)]
     if not all(-len(layers.children) <= index < len(layers.children) for index in chosen):
@@ -97,15 +94,15 @@ class _Injection:
         targets = [path for path, _ in self.base.walk() if path and is_target(self.options, path)]
         for path in targets:
             outer, _, name = path.rpartition(".")
-            self._check_name(path, name)
+            self._check_name(path)
             parent = self.base.find(outer)
             if parent.role:
                 raise ArchspecError(f"{outer} and {path} are both targets", help="target one of them")
             parent.children[name] = self.wrap(parent.children[name], path)
         return bool([*targets, *self._wrap_parameters()])
 
-    def _check_name(self, path: str, name: str) -> None:
-        if name in self.incompatible:
+    def _check_name(self, path: str) -> None:
+        if (name := path.rpartition(".")[2]) in self.incompatible:
             raise ArchspecError(f"peft does not adapt {path} of Mamba layers", help=f"do not target {name}")
 
     def wrap(self, module: Module, path: str) -> Module:
@@ -145,7 +142,7 @@ class _Injection:
         """Wrap the modules of `target_parameters`, once for each parameter; return their names."""
         names, found = self.options.target_parameters or (), list[str]()
         for path, module in self.base.walk() if names else ():
-            name_of_module = path.replace(f".{_BASE}", "")
+            name_of_module = path.replace(f".{BASE}", "")
             for name in [*module.weights]:
                 key = f"{name_of_module}.{name}"
                 if has_name(key, names):
@@ -164,11 +161,9 @@ class _Injection:
                 "target_parameters cannot be combined with dropout, fan_in_fan_out, lora_bias or use_dora"
             )
             raise ArchspecError(f"{key}: {message}", help="leave out these options")
-        self._check_name(path, last)
+        self._check_name(path)
         parent = self.base.find(outer)
-        wrapped, owner = parent.children[last], parent.children[last]
-        while owner.role == "parameter":
-            owner = owner.children[_BASE]
+        wrapped, owner = parent.children[last], parent.children[last].base
         shape = owner.weights[name].shape
         if len(shape) not in (2, 3):
             raise ArchspecError(f"{key} has {len(shape)} dimensions; peft adapts parameters with 2 or 3")
@@ -187,11 +182,11 @@ def saved_name(name: str) -> str:
     >>> saved_name("base_model.model.a.lora_A.default.weight")
     'base_model.model.a.lora_A.weight'
     """
-    magnitude = f"lora_magnitude_vector.{NAME}"
+    magnitude = f"lora_magnitude_vector.{ADAPTER}"
     name = name.replace(f"{magnitude}.weight", "lora_magnitude_vector").replace(
-        f"modules_to_save.{NAME}.", ""
+        f"modules_to_save.{ADAPTER}.", ""
     )
-    return re.sub(rf"(\.lora_\w+)\.{NAME}(?=\.|$)", r"\1", name)
+    return re.sub(rf"(\.lora_\w+)\.{ADAPTER}(?=\.|$)", r"\1", name)
 
 
 def adapter_shapes(module: Module, rank: int) -> Shapes:
@@ -217,19 +212,19 @@ def _make_wrapper(
     module: Module, role: str, shapes: Shapes, use_dora: bool = False, has_bias: bool = False
 ) -> Module:
     """Return peft's LoraLayer around a module; its children have the order of peft's constructor."""
-    wrapper = Module(children={_BASE: module}, role=role)
-    wrapper.children["lora_dropout"] = Module("ModuleDict", {NAME: Module()})
+    wrapper = Module(children={BASE: module}, role=role)
+    wrapper.children["lora_dropout"] = Module("ModuleDict", {ADAPTER: Module()})
     for name in ("lora_A", "lora_B", "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector"):
         is_used = name in shapes and (use_dora or name != "lora_magnitude_vector")
         if "embedding" in name:
             holder = Module("ParameterDict")
-            holder.weights = {NAME: Weight(shapes[name])} if is_used else {}
+            holder.weights = {ADAPTER: Weight(shapes[name])} if is_used else {}
         else:
             layer = Module("Linear")
             layer.weights = {"weight": Weight(shapes[name])} if is_used else {}
             if is_used and has_bias and name == "lora_B":
                 layer.weights["bias"] = Weight(shapes[name][:1])
-            holder = Module("ModuleDict", {NAME: layer} if is_used else {})
+            holder = Module("ModuleDict", {ADAPTER: layer} if is_used else {})
         wrapper.children[name] = holder
     return wrapper
 
@@ -240,10 +235,8 @@ def _set_trained(base: Module, bias: str) -> None:
         is_bias = name.rpartition(".")[2] == "bias"
         weight.trainable = not weight.origin or (bias == "all" and is_bias)
     for _, module in base.walk() if bias == "lora_only" else ():
-        while module.role in ("lora", "parameter"):
-            module = module.children[_BASE]
-            if "bias" in module.weights:
-                module.weights["bias"].trainable = True
+        if module.base is not module and "bias" in module.base.weights:
+            module.base.weights["bias"].trainable = True
 
 
 def _save_modules(top: Module, names: Iterable[str]) -> None:
@@ -254,7 +247,7 @@ def _save_modules(top: Module, names: Iterable[str]) -> None:
         outer, _, name = path.rpartition(".")
         parent, target = top.find(outer), top.find(path)
         around = top.find(outer.rpartition(".")[0])
-        if around.role in ("lora", "parameter"):
+        if around.role in ADAPTERS:
             raise ArchspecError(f"modules_to_save: {path} is a part of an adapter")
         if "saved" in (around.role, target.role):
             _train_copy(around if around.role == "saved" else target)
@@ -263,7 +256,7 @@ def _save_modules(top: Module, names: Iterable[str]) -> None:
             kind = target.kind if not target.role else "layer with an adapter"
             message = f"modules_to_save: {path} is a {kind}, which peft does not copy"
             raise ArchspecError(message, help="name other modules, or exclude them from the targets")
-        copies = Module("ModuleDict", {NAME: target.copy()})
+        copies = Module("ModuleDict", {ADAPTER: target.copy()})
         saved = Module(children={"original_module": target, "modules_to_save": copies}, role="saved")
         parent.children[name] = saved
         _train_copy(saved)

@@ -13,9 +13,13 @@ from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, join_path
 from archspec.typing_light import Any
 
+LINEAR = ("Linear", "Conv1D")
 SUPPORTED = ("Embedding", "Conv2d", "Conv3d", "Conv1d", "MultiheadAttention", "Linear", "Conv1D")
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 LISTS = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")  # without a forward pass
+ADAPTER = "default"  # the name of the adapter, which is part of its tensors' names
+BASE = "base_layer"  # the module that an adapter wraps
+ADAPTERS = ("lora", "parameter")  # roles
 OTHER = "other"  # the kind of a subclass that differs from torch's layer
 _PARAMETRIZED, _DIRECTION = "parametrizations.weight", "original1"
 
@@ -65,11 +69,23 @@ class Module:
             return self.weights["weight"].shape
         return self.find(_PARAMETRIZED).weights[_DIRECTION].shape
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The rank, the input width and the output width of the adapter of a linear layer."""
+        first, second = (self.children[name].children[ADAPTER] for name in ("lora_A", "lora_B"))
+        (rank, width), (out, _) = first.weights["weight"].shape, second.weights["weight"].shape
+        return rank, width, out
+
+    @property
+    def base(self) -> Module:
+        """The module inside of adapters; itself without any."""
+        return self.children[BASE].base if self.role in ADAPTERS else self
+
     def child(self, name: str) -> Module | None:
         """Return an attribute; a module of modules_to_save passes on those of its copy."""
         if name in self.children or self.role != "saved":
             return self.children.get(name)
-        return self.children["modules_to_save"].children["default"].child(name)
+        return self.children["modules_to_save"].children[ADAPTER].child(name)
 
     def find(self, path: str) -> Module:
         """Return the module at a path that exists."""

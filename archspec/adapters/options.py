@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from archspec.adapters.modules import facts
 from archspec.arguments import describe_value
@@ -63,7 +63,8 @@ def read_options(adapter: Any, given: Mapping[str, Any]) -> Options:
     known = facts()["defaults"]
     for name, value in options.items():
         if name not in known and name not in _WITHOUT_EFFECT:
-            raise ArchspecError(f"peft's LoraConfig has no option {name!r}", help=_nearest_names(name, known))
+            nearest = did_you_mean(name, known) or f"choose from: {', '.join(known)}"
+            raise ArchspecError(f"peft's LoraConfig has no option {name!r}", help=nearest)
         if name in Options._fields or name in _WITHOUT_EFFECT:
             continue
         if name == "init_lora_weights" and value in _INITIALIZATIONS:
@@ -100,10 +101,6 @@ def _read_file(adapter: Any) -> dict[str, Any]:
     return options
 
 
-def _nearest_names(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known) or f"choose from: {', '.join(known)}"
-
-
 def _read(name: str, value: Any) -> Any:
     """Return a value in the type of its option. Errors: :class:`ArchspecError` for another type."""
     if value is None:
@@ -114,63 +111,57 @@ def _read(name: str, value: Any) -> Any:
     return found
 
 
-def _plain_reader(*kinds: type) -> Callable[[Any], Any]:
-    """Return a reader of values of some types; a bool is not an int."""
-    return lambda value: value if type(value) in kinds else None
+def _reader(
+    *kinds: type, items: type | None = None, made: Callable[[Any], Any] = tuple
+) -> Callable[[Any], Any]:
+    """Return a reader of values of some types, and of lists with items of a type; a bool is not an int."""
 
-
-def _list_reader(kind: type, made: Callable[[Any], Any] = tuple) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
-        is_list = isinstance(value, list | tuple | set | frozenset)
-        return made(value) if is_list and all(type(one) is kind for one in value) else None
+        if type(value) in kinds:
+            return value
+        is_list = items is not None and isinstance(value, list | tuple | set | frozenset)
+        return made(value) if is_list and all(type(one) is items for one in value) else None
 
     return read
 
 
-def _first_reader(*readers: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a reader that tries several ones."""
-    return lambda value: next((found for one in readers if (found := one(value)) is not None), None)
+_NAMES, _INDICES = _reader(items=str), _reader(items=int)
+_TARGETS = _reader(str, items=str, made=frozenset)
 
 
 def _pairs(value: Any) -> Any:
-    pairs = [_list_reader(int)(one) for one in value] if isinstance(value, list | tuple) else [None]
+    pairs = [_INDICES(one) for one in value] if isinstance(value, list | tuple) else [None]
     return tuple(pairs) if all(one and len(one) == 2 for one in pairs) else None
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(
-        ("target_modules", "exclude_modules"), _first_reader(_plain_reader(str), _list_reader(str, frozenset))
-    ),
-    **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), _plain_reader(bool)),
-    **dict.fromkeys(("bias", "task_type"), _plain_reader(str)),
-    "r": _plain_reader(int),
-    "modules_to_save": _list_reader(str),
-    "target_parameters": _list_reader(str, frozenset),
-    "layers_to_transform": _first_reader(_plain_reader(int), _list_reader(int)),
-    "layers_pattern": _first_reader(
-        lambda value: (value,) * bool(value) if type(value) is str else None, _list_reader(str)
-    ),
+    **dict.fromkeys(("target_modules", "exclude_modules"), _TARGETS),
+    **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), _reader(bool)),
+    **dict.fromkeys(("bias", "task_type"), _reader(str)),
+    "r": _reader(int),
+    "modules_to_save": _NAMES,
+    "target_parameters": _reader(items=str, made=frozenset),
+    "layers_to_transform": _reader(int, items=int),
+    "layers_pattern": lambda value: _NAMES((value,) * bool(value) if type(value) is str else value),
     "rank_pattern": lambda value: value if isinstance(value, Mapping) else None,
     "layer_replication": _pairs,
     "lora_dropout": lambda value: value if type(value) in _NUMBERS and value <= 1 else None,
-    "lora_alpha": _plain_reader(*_NUMBERS),
+    "lora_alpha": _reader(*_NUMBERS),
 }
 
 
 def _check(options: Options, initialization: Any) -> None:
     """Raise :class:`ArchspecError` for options that peft's LoraConfig rejects."""
-    is_pattern = isinstance(options.target_modules, str)
+    layers, listed, tasks = options.layers_to_transform, options.layers_pattern, facts()["task_types"]
+    of_list = isinstance(options.target_modules, str) and (layers is not None or listed is not None)
+    has_bias, task = options.lora_bias, options.task_type
     rejected = {
-        "layers_to_transform and layers_pattern need a list of target_modules": is_pattern
-        and (options.layers_to_transform is not None or options.layers_pattern is not None),
-        "layers_pattern needs layers_to_transform": options.layers_pattern
-        and options.layers_to_transform is None,
-        "lora_bias cannot be combined with use_dora": options.lora_bias and options.use_dora,
-        "lora_bias needs init_lora_weights true or false": options.lora_bias
-        and not isinstance(initialization, bool),
+        "layers_to_transform and layers_pattern need a list of target_modules": of_list,
+        "layers_pattern needs layers_to_transform": listed and layers is None,
+        "lora_bias cannot be combined with use_dora": has_bias and options.use_dora,
+        "lora_bias needs init_lora_weights true or false": has_bias and not isinstance(initialization, bool),
         f"bias must be one of {', '.join(BIASES)}": options.bias not in BIASES,
-        f"task_type must be one of {', '.join(facts()['task_types'])}": options.task_type
-        not in (None, *facts()["task_types"]),
+        f"task_type must be one of {', '.join(tasks)}": task is not None and task not in tasks,
     }
     for message, holds in rejected.items():
         if holds:

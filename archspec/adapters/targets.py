@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from archspec.adapters.modules import Module, facts
+from archspec.adapters.modules import LINEAR, Module, facts
 from archspec.adapters.options import ALL_LINEAR, Options
 from archspec.errors import ArchspecError
 from archspec.tree.node import Node
 from archspec.tree.tensors import join_path, output_embeddings
 
 _SEQUENCES = "SEQ_CLS"
-_LINEAR = ("Linear", "Conv1D")
 
 
 def has_name(key: str, names: Iterable[str]) -> bool:
@@ -90,7 +89,7 @@ def _linear_layers(options: Options, base: Module, root: Node) -> frozenset[str]
         head = next((name for name in facts()["heads"] if name in base.children), "")
     is_listed = base.find(head.rpartition(".")[0]).kind == "ModuleList"  # a list of heads is not a layer
     head = "" if is_listed else head
-    return frozenset(path for path, one in base.walk() if one.kind in _LINEAR and path != head)
+    return frozenset(path for path, one in base.walk() if one.kind in LINEAR and path != head)
 
 
 def _fuse_experts(options: Options, base: Module, root: Node, model_type: str) -> Options:

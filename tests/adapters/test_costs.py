@@ -66,6 +66,15 @@ def test_refused(name: str, options: dict[str, Any]) -> None:
         adapter.flops(tokens=8)
 
 
+def test_a_head_that_multiplies_what_modules_inside_return_is_refused() -> None:
+    for name in ("MobileBertForMaskedLM", "BrosSpadeELForTokenClassification"):
+        adapter = archspec.load(name, set={"num_hidden_layers": 2}).lora(target_modules=["query"])
+        with pytest.raises(
+            ArchspecError, match=r"gradients of (cls\.predictions|entity_linker) are not known"
+        ):
+            adapter.flops(tokens=8, train=True)
+
+
 @pytest.mark.reference
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "options"), CASES)

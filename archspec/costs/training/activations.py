@@ -57,9 +57,8 @@ class StepActivations:
         """Bytes of the largest layer while checkpointing recomputes it; they may include its input."""
         if not self.step.checkpointing:
             return 0
-        sizes = [(f"{path}.", nbytes) for path, nbytes in self.saved_by_module(False).items()]
-        layers = [f"{path}." for path, _ in checkpointed_layers(self.tree)]
-        return max((sum(n for path, n in sizes if path.startswith(layer)) for layer in layers), default=0)
+        layers = (f"{path}." for path, _ in checkpointed_layers(self.tree))
+        return largest_layer(layers, self.saved_by_module(False).items())
 
     def saved_by_module(self, checkpointing: bool) -> dict[str, int]:
         """Return :attr:`by_module`, also without checkpointing for a step with it."""
@@ -137,6 +136,12 @@ def validated_activations(
     found = StepActivations(scope, architecture, step)
     check_lengths(scope, architecture, step)
     return found
+
+
+def largest_layer(starts: Iterable[str], by_module: Iterable[tuple[str, int]]) -> int:
+    """Return the bytes of the largest layer, given the bytes of modules and the starts of layers' names."""
+    sizes = [(f"{path}.", nbytes) for path, nbytes in by_module]
+    return max((sum(n for path, n in sizes if path.startswith(start)) for start in starts), default=0)
 
 
 def loss_of(model_type: str, architecture: str, ranks: str = WHOLE) -> str | None:

@@ -47,33 +47,25 @@ def _terms(module: Module, patterns: list[Any], rank: int) -> list[tuple[Symboli
     """Return what the trained parameters of a module add, with the row of the base model that they follow."""
     found = []
     if module.role == "parameter":
-        owner = module.children["base_layer"]
-        while owner.role == "parameter":
-            owner = owner.children["base_layer"]
-        weight = owner.weights[module.parameter]
+        weight = module.base.weights[module.parameter]
         row = _row(weight.origin, patterns)
         experts, (rows, columns) = prod(_shape(row)[:-2]), _shape(row)[-2:]
         own = _rank(module) // prod(weight.shape[:-2])
         found.append((row, (RANK if own == rank else own) * experts * (rows + columns)))
     if module.role == "lora":
-        base = module.children["base_layer"]
+        base = module.base
         like = Module(base.kind)
         like.groups = base.groups
         name = next(name for name in ("weight", "in_proj_weight") if name in base.weights)
         row = _row(base.weights[name].origin, patterns)
         like.weights = {name: Weight(_shape(row))}
         shapes = adapter_shapes(like, RANK if _rank(module) == rank else _rank(module))
-        if not module.children["lora_magnitude_vector"].children:
-            shapes.pop("lora_magnitude_vector", None)
-        has_bias = any("bias" in one.weights for one in module.children["lora_B"].children.values())
-        size = sum(prod(shape) for shape in shapes.values())
-        size += prod(shapes["lora_B"][:1]) if has_bias else 0
-        found.append((row, size))
-    for weight in module.weights.values():
-        if weight.trainable and weight.origin:
-            row = _row(weight.origin, patterns)
-            found.append((row, prod(_shape(row))))
-    return found
+        holders = ((shape, module.children[part]) for part, shape in shapes.items())
+        added = [(shape, name) for shape, holder in holders for name, _ in holder.named_weights()]
+        found.append((row, sum(prod(shape[:1] if name.endswith("bias") else shape) for shape, name in added)))
+    trained = (one for one in module.weights.values() if one.trainable and one.origin)
+    rows = (_row(one.origin, patterns) for one in trained)
+    return found + [(row, prod(_shape(row))) for row in rows]
 
 
 def _shape(row: SymbolicTensor) -> tuple[Any, ...]:
@@ -83,8 +75,7 @@ def _shape(row: SymbolicTensor) -> tuple[Any, ...]:
 def _rank(module: Module) -> int:
     """Return the rows of the first matrix of an adapter."""
     matrices = (module.children[name] for name in ("lora_A", "lora_embedding_A"))
-    held = (one for holder in matrices for one in (holder, *holder.children.values()))
-    return next(weight.shape[0] for one in held for weight in one.weights.values())
+    return next(weight.shape[0] for holder in matrices for _, weight in holder.named_weights())
 
 
 def _row(name: str, patterns: list[Any]) -> SymbolicTensor:

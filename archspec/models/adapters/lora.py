@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from math import prod
@@ -197,10 +198,7 @@ class Adapter(OfModel, Report):
     def blocks(self) -> Iterator[Block]:
         """Yield the counts, and the tensors that are trained, once for equal layers."""
         yield facts_table(self, "lora")
-        rows: dict[tuple[str, tuple[int, ...]], int] = {}
-        for one in self.tensors():
-            key = fold_layers(one.saved_name), one.shape
-            rows[key] = rows.get(key, 0) + 1
+        rows = Counter((fold_layers(one.saved_name), one.shape) for one in self.tensors())
         cells = [
             (name, str(shape), number(count), number(count * prod(shape)))
             for (name, shape), count in rows.items()
