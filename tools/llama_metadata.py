@@ -26,6 +26,13 @@ _NAMES = {  # keys of the metadata, and config fields that may contain their val
         "num_local_experts num_experts n_routed_experts moe_num_experts ffn_config.moe_num_experts",
     ),
 }
+SCORING = ("scoring_func", "score_function", "score_func", "moe_router_activation")
+KEYS = (  # of configs, which add metadata
+    *SCORING,
+    *("moe_router_activation_func", "expert_selection_fn", "attention_factor", "attn_factor"),
+    *("extrapolation_factor", "beta_fast", "beta_slow", "mscale_all_dim", "mrope_section"),
+    *("id2label", "num_labels"),
+)
 _SPECIAL = {"llama", "falcon", "qwen2", "olmo", "jais2", "bailingmoe3", "glm5-next"}  # in the rules of types
 _BYTES = {"STRING": 8, "BOOL": 1, "FLOAT32": 4, "UINT32": 4, "INT32": 4, "UINT64": 8}
 _FREE = {"general.name", "general.size_label", "general.basename", "general.finetune", "general.version"}
@@ -172,7 +179,7 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     related = [name for name in runs[0].fields if words & {*re.split(r"[._]", name)}]
     ropes = sorted({run.values["rope_type"] for run, has_it in zip(runs, present, strict=True) if has_it})
     options = [f"rope_type == '{ropes[0]}'"] if len(ropes) == 1 else [f"rope_type in {ropes}"]
-    options += [f"'{name}' in keys" for name in names.KEYS.split()]
+    options += [f"'{name}' in keys" for name in KEYS]
     options += [
         text for name in related for text in (f"{name} is not None", f"{name} not in [None, 0, False]")
     ]

@@ -19,7 +19,7 @@ from archspec.errors import ArchspecError
 from archspec.gguf import names
 from archspec.gguf.types import VERSION, without_ones
 from archspec.specs.library import shipped_library
-from tools.llama_metadata import PARTS, Run, Unfit, fit_bytes, fit_metadata, run_of
+from tools.llama_metadata import KEYS, PARTS, Run, Unfit, fit_bytes, fit_metadata, run_of
 
 PATH = Path(shipped_library().folder) / "gguf.json"
 _ABOUT = "What llama.cpp's converter does with the tensors of each class; written by tools/from_llama.py"
@@ -74,12 +74,15 @@ def write_rules(*paths: str) -> None:
             by_class[record["cls"]].append(record)
     table = json.loads(PATH.read_text(encoding="utf-8"))
     rows = {name: row | {"rules": table["rules"][row["rules"]]} for name, row in table["classes"].items()}
+    _write(rows)  # the keys, which reading a config requires
     kept = {name for name in by_class if name in rows and _is_reproduced(by_class[name])}
     for architecture, records in by_class.items():
         try:
             runs = [run_of(record) for record in records]
             row = rows[architecture] if architecture in kept else fit_class(runs) | fit_metadata(runs)
-            rows[architecture] = row | fit_bytes(architecture, runs)
+            ropes = {run.values["rope_type"] for run in runs}
+            has_all = {*row["ropes"]} <= ropes or print(architecture, "has unknown bytes of", row["ropes"])
+            rows[architecture] = row | (fit_bytes(architecture, runs) if has_all else {"metadata_bytes": None})
         except Unfit as error:
             print(architecture, error)
             rows.pop(architecture, None)
@@ -97,7 +100,7 @@ def _write(rows: dict[str, dict[str, Any]]) -> None:
     for name, row in sorted(rows.items()):
         rules += [] if row["rules"] in rules else [row["rules"]]
         classes.append(f"{json.dumps(name)}: {json.dumps(row | {'rules': rules.index(row['rules'])})}")
-    head = f'{{"about": "{_ABOUT}",\n"version": "{VERSION}",\n"classes": {{\n'
+    head = f'{{"about": "{_ABOUT}",\n"version": "{VERSION}",\n"keys": {json.dumps(KEYS)},\n"classes": {{\n'
     body = ",\n".join(classes) + '\n},\n"rules": [\n' + ",\n".join(map(json.dumps, rules))
     PATH.write_text(f"{head}{body}\n]}}\n", encoding="utf-8")
     names._table.cache_clear()
