@@ -80,6 +80,8 @@ class Converter:
             model.save_pretrained(folder)
             saved = _complete(Path(folder), architecture)
             cls = self.find(architecture)
+            for table in ("_alpha_n", "_alpha_p", "_beta", "_eps"):  # of Apertus, kept from the last model
+                getattr(cls, table, {}).clear()
             cls.set_vocab, cls.no_mtp = (lambda _: None), architecture in self.no_mtp
             writer = cls(Path(folder), self.base.gguf.LlamaFileType.MOSTLY_F16, Path(folder, "x"), eager=True)
             writer = getattr(writer, "impl", writer)
@@ -208,7 +210,7 @@ class Configs:
             raw = self._next(0.5, 0)
             yield from [raw] if self.names(raw) - self.seen else []
         head = self.spec.fields.get("head_dim")  # if it is null, transformers rejects other rotary embeddings
-        size = {"head_dim": 32} if head and head.default and head.default.text == "None" else {}
+        size = {"head_dim": 32} if head and head.falsy else {}
         for raw in self.sampler.accepted[:1]:
             yield from (with_keys(raw, {"rope_parameters": rope} | size) for rope in _ROPES)
             yield from (with_keys(raw, {name: "sigmoid"}) for name in SCORING)

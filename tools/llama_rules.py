@@ -70,7 +70,7 @@ def write_rules(*paths: str) -> None:
     by_class = defaultdict[str, list[dict[str, Any]]](list)
     for line in (line for path in paths for line in Path(path).read_text(encoding="utf-8").splitlines()):
         record = json.loads(line)
-        if all(all(shape) for shape, *_ in record["tensors"].values()):
+        if _is_loadable(record):
             by_class[record["cls"]].append(record)
     table = json.loads(PATH.read_text(encoding="utf-8"))
     rows = {name: row | {"rules": table["rules"][row["rules"]]} for name, row in table["classes"].items()}
@@ -93,6 +93,15 @@ def write_rules(*paths: str) -> None:
             del rows[architecture]
     _write(rows)
     print(len(rows), "classes")
+
+
+def _is_loadable(record: dict[str, Any]) -> bool:
+    """Return True unless llama.cpp rejects the file: for empty tensors, or other heads than layers."""
+    arch = record["kv"]["general.architecture"][1]
+    kind, heads = record["kv"].get(f"{arch}.attention.head_count_kv", ["", 0])
+    layers = record["kv"].get(f"{arch}.block_count", ["", 0])[1]
+    has_shapes = all(all(shape) for shape, *_ in record["tensors"].values())
+    return has_shapes and (kind != "ARRAY" or len(heads) == layers)
 
 
 def _write(rows: dict[str, dict[str, Any]]) -> None:
