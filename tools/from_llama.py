@@ -26,7 +26,7 @@ from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.generate.sampling import Sampler, valid_configs
 from tools.llama_metadata import SCORING
-from tools.llama_rules import template, write_rules
+from tools.llama_rules import is_loadable, template, write_rules
 
 MAX_PARAMS = 80_000_000
 _STEP, _FIRST, _MOST = 2.0**-16, 0.25, 16_000  # the values of parameters: _FIRST + _STEP * index
@@ -261,6 +261,9 @@ def main(source: str, records: str, *only: str, count: int = 16, seed: int = 1) 
                     found = converter.attempt(architecture, copy.deepcopy(raw))
                 except Exception as error:  # a converter may raise anything
                     refusals.append(f"{type(error).__name__}: {error}")
+                    continue
+                if not is_loadable(found):
+                    refusals.append("llama.cpp rejects the file")
                     continue
                 configs.seen |= configs.names(raw)
                 configs.sampler.accepted.append(raw)

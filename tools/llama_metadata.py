@@ -31,7 +31,7 @@ KEYS = (  # of configs, which add metadata
     *SCORING,
     *("moe_router_activation_func", "expert_selection_fn", "attention_factor", "attn_factor"),
     *("extrapolation_factor", "beta_fast", "beta_slow", "mscale_all_dim", "mrope_section"),
-    *("id2label", "num_labels", "head_dim"),
+    *("id2label", "num_labels"),
 )
 _SPECIAL = {"llama", "falcon", "qwen2", "olmo", "jais2", "bailingmoe3", "glm5-next"}  # in the rules of types
 _BYTES = {"STRING": 8, "BOOL": 1, "FLOAT32": 4, "UINT32": 4, "INT32": 4, "UINT64": 8}
@@ -185,5 +185,5 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     options += [
         text for name in related for text in (f"{name} is not None", f"{name} not in [None, 0, False]")
     ]
-    options += ["nextn", "not has_attention", "has_attention"]
+    options += ["given('head_dim') is not None", "nextn", "not has_attention", "has_attention"]
     return next((one for one in options if [bool(run.value(one)) for run in runs] == present), None)

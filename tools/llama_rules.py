@@ -70,14 +70,17 @@ def write_rules(*paths: str) -> None:
     by_class = defaultdict[str, list[dict[str, Any]]](list)
     for line in (line for path in paths for line in Path(path).read_text(encoding="utf-8").splitlines()):
         record = json.loads(line)
-        if _is_loadable(record):
+        if is_loadable(record):
             by_class[record["cls"]].append(record)
     table = json.loads(PATH.read_text(encoding="utf-8"))
     rows = {name: row | {"rules": table["rules"][row["rules"]]} for name, row in table["classes"].items()}
     _write(rows)  # the keys, which reading a config requires
-    kept = {name for name in by_class if name in rows and _is_reproduced(by_class[name])}
+    kept = set[str]()
     for architecture, records in by_class.items():
         try:
+            if architecture in rows and False not in (verdicts := [*map(_compare, records)]):
+                kept.add(architecture)
+                records = [one for one, is_own in zip(records, verdicts, strict=True) if is_own]
             runs = [run_of(record) for record in records]
             row = rows[architecture] if architecture in kept else fit_class(runs) | fit_metadata(runs)
             ropes = {run.values["rope_type"] for run in runs}
@@ -87,7 +90,7 @@ def write_rules(*paths: str) -> None:
             print(architecture, error)
             rows.pop(architecture, None)
     _write(rows)
-    for architecture in {*by_class} & {*rows}:
+    for architecture in ({*by_class} & {*rows}) - kept:
         if not _is_reproduced(by_class[architecture]):
             print(architecture, "is not reproduced")
             del rows[architecture]
@@ -95,7 +98,7 @@ def write_rules(*paths: str) -> None:
     print(len(rows), "classes")
 
 
-def _is_loadable(record: dict[str, Any]) -> bool:
+def is_loadable(record: dict[str, Any]) -> bool:
     """Return True unless llama.cpp rejects the file: for empty tensors, or other heads than layers."""
     arch = record["kv"]["general.architecture"][1]
     kind, heads = record["kv"].get(f"{arch}.attention.head_count_kv", ["", 0])
