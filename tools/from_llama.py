@@ -25,7 +25,8 @@ from archspec.reference import build, config_of, model_class
 from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.generate.sampling import Sampler, valid_configs
-from tools.llama_rules import template, write_rules
+from tools.llama_metadata import SCORING
+from tools.llama_rules import is_loadable, template, write_rules
 
 MAX_PARAMS = 80_000_000
 _STEP, _FIRST, _MOST = 2.0**-16, 0.25, 16_000  # the values of parameters: _FIRST + _STEP * index
@@ -33,7 +34,7 @@ _PARTS = ("text_config", "thinker_config")
 _COMMON = {"factor": 8.0, "original_max_position_embeddings": 4096, "rope_theta": 10000.0}
 _ROPES = (
     {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **_COMMON},
-    {"rope_type": "longrope", **_COMMON},
+    {"rope_type": "longrope", "short_factor": [1.0], "long_factor": [1.0], **_COMMON},
     {"rope_type": "yarn", **_COMMON},
     {"rope_type": "yarn", "attention_factor": 1.0, **_COMMON},
     {"rope_type": "yarn", "beta_fast": 32.0, "beta_slow": 1.0, **_COMMON},
@@ -45,6 +46,8 @@ _KEYS: dict[str, dict[str, Any]] = {  # of published configs, which transformers
     "minimax_m2": {"rotary_dim": 4},
     "t5": {"decoder_start_token_id": 0},
     "eurobert": {"classifier_pooling": "mean"},
+    "attn_config": {"clip_qkv": 8.0},  # of dbrx
+    "deepseek_v32": {"scoring_func": "sigmoid"},
     "hunyuan_v1_moe": {"moe_intermediate_size": [96], "moe_topk": [1], "num_shared_expert": [1]},
 }
 
@@ -77,6 +80,8 @@ class Converter:
             model.save_pretrained(folder)
             saved = _complete(Path(folder), architecture)
             cls = self.find(architecture)
+            for table in ("_alpha_n", "_alpha_p", "_beta", "_eps"):  # of Apertus, kept from the last model
+                getattr(cls, table, {}).clear()
             cls.set_vocab, cls.no_mtp = (lambda _: None), architecture in self.no_mtp
             writer = cls(Path(folder), self.base.gguf.LlamaFileType.MOSTLY_F16, Path(folder, "x"), eager=True)
             writer = getattr(writer, "impl", writer)
@@ -142,10 +147,9 @@ def _complete(folder: Path, architecture: str) -> dict[str, Any]:
     """Add a vocabulary, and keys of published configs, to a saved model; return its config."""
     saved: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     saved["architectures"] = [architecture]
-    for part in (saved, *(value for value in saved.values() if isinstance(value, dict))):
-        part |= {
-            key: one for key, one in _KEYS.get(part.get("model_type", ""), {}).items() if not part.get(key)
-        }
+    for name, part in [("", saved), *((name, one) for name, one in saved.items() if isinstance(one, dict))]:
+        keys = _KEYS.get(part.get("model_type") or name, {})
+        part |= {key: one for key, one in keys.items() if not part.get(key)}
         if isinstance(size := part.get("vocab_size"), int):
             words = {"vocab": {str(index): index for index in range(size)}, "type": "WordPiece"}
             text = json.dumps({"model": words, "added_tokens": []})
@@ -205,8 +209,11 @@ class Configs:
         for _ in range(10 * count):  # tensors that no config had so far, such as biases
             raw = self._next(0.5, 0)
             yield from [raw] if self.names(raw) - self.seen else []
+        head = self.spec.fields.get("head_dim")  # if it is null, transformers rejects other rotary embeddings
+        size = {"head_dim": 32} if head and head.falsy else {}
         for raw in self.sampler.accepted[:1]:
-            yield from (with_rope(raw, rope) for rope in _ROPES)
+            yield from (with_keys(raw, {"rope_parameters": rope} | size) for rope in _ROPES)
+            yield from (with_keys(raw, {name: "sigmoid"}) for name in SCORING)
 
     def _next(self, share: float, turn: int) -> dict[str, Any]:
         if self.sampler.accepted and turn % 3:
@@ -235,11 +242,11 @@ def shrink(spec: Spec, part: int) -> dict[str, Any]:
     return raw
 
 
-def with_rope(raw: dict[str, Any], rope: dict[str, Any]) -> dict[str, Any]:
-    """Return a config with other rotary embeddings."""
+def with_keys(raw: dict[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
+    """Return a config with other values of some keys, in the text model if there is one."""
     new = copy.deepcopy(raw)
     part = next((new[name] for name in _PARTS if isinstance(new.get(name), dict)), new)
-    part["rope_parameters"] = dict(rope)
+    part |= copy.deepcopy(keys)
     return new
 
 
@@ -254,6 +261,9 @@ def main(source: str, records: str, *only: str, count: int = 16, seed: int = 1) 
                     found = converter.attempt(architecture, copy.deepcopy(raw))
                 except Exception as error:  # a converter may raise anything
                     refusals.append(f"{type(error).__name__}: {error}")
+                    continue
+                if not is_loadable(found):
+                    refusals.append("llama.cpp rejects the file")
                     continue
                 configs.seen |= configs.names(raw)
                 configs.sampler.accepted.append(raw)

@@ -1,7 +1,7 @@
 """Records tests/gguf/cases.json: the types that llama-quantize reports, for one config of each class.
 
 `python -m tools.llama_cases LLAMA_CPP RECORDS LLAMA_QUANTIZE` takes conversions of tools/from_llama.py. It
-keeps the snapshots of the file, which are digests of llama.cpp/tests/snapshots.
+keeps the cases of the file, and its snapshots, which are digests of llama.cpp/tests/snapshots.
 """
 
 from __future__ import annotations
@@ -54,17 +54,20 @@ def case_of(converter: Converter, record: dict[str, Any], program: str) -> dict[
 
 
 def main(source: str, records: str, program: str) -> None:
-    """Record the first config of each class that llama-quantize accepts."""
-    converter, old = Converter(source), json.loads(PATH.read_text(encoding="utf-8"))
-    cases: dict[str, dict[str, Any]] = {}
+    """Record the first config that llama-quantize accepts of each class without a case."""
+    converter, table = Converter(source), json.loads(PATH.read_text(encoding="utf-8"))
+    classes = json.loads(RULES.read_text(encoding="utf-8"))["classes"]
+    cases = {case["architecture"]: case for case in table["cases"] if case["architecture"] in classes}
     for line in Path(records).read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         converter.no_mtp |= {record["cls"]} if record.get("no_mtp") else set()
-        if record["cls"] not in cases and (case := case_of(converter, record, program)) is not None:
+        if record["cls"] in {*classes} - {*cases} and (case := case_of(converter, record, program)):
             cases[record["cls"]] = case
-    classes = json.loads(RULES.read_text(encoding="utf-8"))["classes"]
-    old |= {"cases": [*cases.values()], "untested": sorted({*classes} - {*cases})}
-    PATH.write_text(json.dumps(old, indent=0) + "\n", encoding="utf-8")
+    head = json.dumps({"about": table["about"], "untested": sorted({*classes} - {*cases})})
+    ordered, snapshots = (cases[name] for name in sorted(cases)), table["snapshots"]
+    parts = [f"{head[:-1]},", '"cases": [', ",\n".join(map(json.dumps, ordered)), "],", '"snapshots": [']
+    parts += [",\n".join(map(json.dumps, snapshots)), "]}\n"]
+    PATH.write_text("\n".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

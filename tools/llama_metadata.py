@@ -26,6 +26,13 @@ _NAMES = {  # keys of the metadata, and config fields that may contain their val
         "num_local_experts num_experts n_routed_experts moe_num_experts ffn_config.moe_num_experts",
     ),
 }
+SCORING = ("scoring_func", "score_function", "score_func", "moe_router_activation")
+KEYS = (  # of configs, which add metadata
+    *SCORING,
+    *("moe_router_activation_func", "expert_selection_fn", "attention_factor", "attn_factor"),
+    *("extrapolation_factor", "beta_fast", "beta_slow", "mscale_all_dim", "mrope_section"),
+    *("id2label", "num_labels"),
+)
 _SPECIAL = {"llama", "falcon", "qwen2", "olmo", "jais2", "bailingmoe3", "glm5-next"}  # in the rules of types
 _BYTES = {"STRING": 8, "BOOL": 1, "FLOAT32": 4, "UINT32": 4, "INT32": 4, "UINT64": 8}
 _FREE = {"general.name", "general.size_label", "general.basename", "general.finetune", "general.version"}
@@ -147,7 +154,7 @@ def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
 
 
 def _entries(run: Run) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """Return the constant bytes, the number and the size of elements of each entry, by key and type."""
+    """Return the constant bytes, the number and the size of elements of each entry, by key and type or text."""
     found = {}
     entries = dict.fromkeys(("general.file_type", "general.quantization_version"), ("UINT32", 0))
     for key, (kind, value) in (entries | run.record["kv"]).items():  # llama-quantize sets both
@@ -155,8 +162,8 @@ def _entries(run: Run) -> dict[tuple[str, str], tuple[int, int, int]]:
             continue
         size = 8 + len(key) + 4
         if kind != "ARRAY":
-            text = len(value) if kind == "STRING" else 0
-            found[key, kind] = (size + _BYTES[kind] + text, 0, 0)
+            text = value if kind == "STRING" else ""
+            found[key, text or kind] = (size + _BYTES[kind] + len(text), 0, 0)
         elif isinstance(value[0], str):  # labels, which a config does not determine
             found[key, kind] = (size + 12 + sum(8 + len(one) for one in value), 0, 0)
         else:
@@ -168,13 +175,15 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     """Return the first condition that holds for the runs whose metadata have a key; "" if all have it."""
     if all(present):
         return ""
-    words = {word for word in re.split(r"[._]", key) if len(word) > 3}
-    related = [name for name in runs[0].fields if words & {*re.split(r"[._]", name)}]
+    words = {word.rstrip("s") for word in re.split(r"[._]", key) if len(word) > 3}
+    shared = {name: words & {word.rstrip("s") for word in re.split(r"[._]", name)} for name in runs[0].fields}
+    related = sorted(filter(shared.get, shared), key=lambda name: -len(shared[name]))
     ropes = sorted({run.values["rope_type"] for run, has_it in zip(runs, present, strict=True) if has_it})
     options = [f"rope_type == '{ropes[0]}'"] if len(ropes) == 1 else [f"rope_type in {ropes}"]
-    options += [f"'{name}' in keys" for name in names.KEYS.split()]
+    options += [f"'{name}' in keys" for name in KEYS]
+    options.append(" or ".join(f"'{name}' in keys" for name in SCORING))
     options += [
         text for name in related for text in (f"{name} is not None", f"{name} not in [None, 0, False]")
     ]
-    options += ["nextn", "not has_attention", "has_attention"]
+    options += ["given('head_dim') is not None", "nextn", "not has_attention", "has_attention"]
     return next((one for one in options if [bool(run.value(one)) for run in runs] == present), None)

@@ -19,7 +19,7 @@ from archspec.errors import ArchspecError
 from archspec.gguf import names
 from archspec.gguf.types import VERSION, without_ones
 from archspec.specs.library import shipped_library
-from tools.llama_metadata import PARTS, Run, Unfit, fit_bytes, fit_metadata, run_of
+from tools.llama_metadata import KEYS, PARTS, Run, Unfit, fit_bytes, fit_metadata, run_of
 
 PATH = Path(shipped_library().folder) / "gguf.json"
 _ABOUT = "What llama.cpp's converter does with the tensors of each class; written by tools/from_llama.py"
@@ -70,21 +70,27 @@ def write_rules(*paths: str) -> None:
     by_class = defaultdict[str, list[dict[str, Any]]](list)
     for line in (line for path in paths for line in Path(path).read_text(encoding="utf-8").splitlines()):
         record = json.loads(line)
-        if all(all(shape) for shape, *_ in record["tensors"].values()):
+        if is_loadable(record):
             by_class[record["cls"]].append(record)
     table = json.loads(PATH.read_text(encoding="utf-8"))
     rows = {name: row | {"rules": table["rules"][row["rules"]]} for name, row in table["classes"].items()}
-    kept = {name for name in by_class if name in rows and _is_reproduced(by_class[name])}
+    _write(rows)  # the keys, which reading a config requires
+    kept = set[str]()
     for architecture, records in by_class.items():
         try:
+            if architecture in rows and False not in (verdicts := [*map(_compare, records)]):
+                kept.add(architecture)
+                records = [one for one, is_own in zip(records, verdicts, strict=True) if is_own]
             runs = [run_of(record) for record in records]
             row = rows[architecture] if architecture in kept else fit_class(runs) | fit_metadata(runs)
-            rows[architecture] = row | fit_bytes(architecture, runs)
+            ropes = {run.values["rope_type"] for run in runs}
+            has_all = {*row["ropes"]} <= ropes or print(architecture, "has unknown bytes of", row["ropes"])
+            rows[architecture] = row | (fit_bytes(architecture, runs) if has_all else {"metadata_bytes": None})
         except Unfit as error:
             print(architecture, error)
             rows.pop(architecture, None)
     _write(rows)
-    for architecture in {*by_class} & {*rows}:
+    for architecture in ({*by_class} & {*rows}) - kept:
         if not _is_reproduced(by_class[architecture]):
             print(architecture, "is not reproduced")
             del rows[architecture]
@@ -92,12 +98,21 @@ def write_rules(*paths: str) -> None:
     print(len(rows), "classes")
 
 
+def is_loadable(record: dict[str, Any]) -> bool:
+    """Return True unless llama.cpp rejects the file: for empty tensors, or other heads than layers."""
+    arch = record["kv"]["general.architecture"][1]
+    kind, heads = record["kv"].get(f"{arch}.attention.head_count_kv", ["", 0])
+    layers = record["kv"].get(f"{arch}.block_count", ["", 0])[1]
+    has_shapes = all(all(shape) for shape, *_ in record["tensors"].values())
+    return has_shapes and (kind != "ARRAY" or len(heads) == layers)
+
+
 def _write(rows: dict[str, dict[str, Any]]) -> None:
     rules, classes = list[Any](), list[str]()
     for name, row in sorted(rows.items()):
         rules += [] if row["rules"] in rules else [row["rules"]]
         classes.append(f"{json.dumps(name)}: {json.dumps(row | {'rules': rules.index(row['rules'])})}")
-    head = f'{{"about": "{_ABOUT}",\n"version": "{VERSION}",\n"classes": {{\n'
+    head = f'{{"about": "{_ABOUT}",\n"version": "{VERSION}",\n"keys": {json.dumps(KEYS)},\n"classes": {{\n'
     body = ",\n".join(classes) + '\n},\n"rules": [\n' + ",\n".join(map(json.dumps, rules))
     PATH.write_text(f"{head}{body}\n]}}\n", encoding="utf-8")
     names._table.cache_clear()

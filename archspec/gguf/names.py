@@ -8,7 +8,8 @@ tensors that are stacked, and fields of the config. An empty list is a tensor th
 of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
 `predicts` is the largest number of layers for multi-token prediction.
 `metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
-They are also unknown if a key of KEYS, or a null in place of a default, is not among `recorded`.
+They are also unknown if one of the `keys` that add metadata, or a null in place of a default, is not among
+`recorded`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any, NamedTuple
 
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
-KEYS = "attention_factor beta_fast beta_slow mscale_all_dim mrope_section id2label num_labels"  # add metadata
 UNSTATED: dict[str, Any] = {"rope_type": "", "keys": [], "factors": 0, "nextn": 0, "padding": -1}
 
 
@@ -71,7 +71,8 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
         if evaluate(scope, condition, values):
             found.append(FileTensor(name, (), (_size(scope, size, values),), "F32"))
     values["has_attention"] = any(map(re.compile(r"blk\.0\.attn_(q|k|qkv)\.weight").match, sources))
-    sizes = {key: _size(scope, text, values) for key, text in row["metadata"].items()}
+    counts = {key: f"({text}) or 0" if key == "experts" else text for key, text in row["metadata"].items()}
+    sizes = {key: _size(scope, text, values) for key, text in counts.items()}
     model = Hyperparameters(row["arch"], **sizes)
     is_known = {*values["keys"], *stated_nulls(scope)} <= {*row.get("recorded", ())}
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
@@ -92,7 +93,7 @@ def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
         found["rope_type"] = kind if kind != "default" else ""
         found["factors"] = len(rope.get("long_factor") or ())
     found["keys"] = [
-        key for key in KEYS.split() if raw.get(key) is not None or (rope or {}).get(key) is not None
+        key for key in _table()["keys"] if raw.get(key) is not None or (rope or {}).get(key) is not None
     ]
     if "num_nextn_predict_layers" in raw:
         found["nextn"] = raw["num_nextn_predict_layers"] or 0
