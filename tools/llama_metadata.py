@@ -154,7 +154,7 @@ def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
 
 
 def _entries(run: Run) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """Return the constant bytes, the number and the size of elements of each entry, by key and type or text."""
+    """Return the constant bytes, the number and the size of elements, by key and type, or key and text."""
     found = {}
     entries = dict.fromkeys(("general.file_type", "general.quantization_version"), ("UINT32", 0))
     for key, (kind, value) in (entries | run.record["kv"]).items():  # llama-quantize sets both

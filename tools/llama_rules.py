@@ -84,8 +84,11 @@ def write_rules(*paths: str) -> None:
             runs = [run_of(record) for record in records]
             row = rows[architecture] if architecture in kept else fit_class(runs) | fit_metadata(runs)
             ropes = {run.values["rope_type"] for run in runs}
-            has_all = {*row["ropes"]} <= ropes or print(architecture, "has unknown bytes of", row["ropes"])
-            rows[architecture] = row | (fit_bytes(architecture, runs) if has_all else {"metadata_bytes": None})
+            rows[architecture] = row | {"metadata_bytes": None}
+            if missing := {*row["ropes"]} - ropes:
+                print(architecture, f"has unknown bytes of {missing}")
+                continue
+            rows[architecture] |= fit_bytes(architecture, runs)
         except Unfit as error:
             print(architecture, error)
             rows.pop(architecture, None)

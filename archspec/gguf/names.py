@@ -28,6 +28,7 @@ from archspec.specs.files import folder
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any, NamedTuple
 
+_Json = Mapping[str, Any]
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
 UNSTATED: dict[str, Any] = {"rope_type": "", "keys": [], "factors": 0, "nextn": 0, "padding": -1}
 
@@ -77,11 +78,10 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     is_known = {*values["keys"], *stated_nulls(scope)} <= {*row.get("recorded", ())}
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
     size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
-    predicts = bool(values["nextn"] or row.get("predicts_always"))
-    return Converted(found, model, size or None, predicts)
+    return Converted(found, model, size or None, bool(values["nextn"] or row.get("predicts_always")))
 
 
-def stated_values(raw: Mapping[str, Any]) -> dict[str, Any]:
+def stated_values(raw: _Json) -> dict[str, Any]:
     """Return values that a config states and that the converter reads, in addition to the fields of specs."""
     found: dict[str, Any] = {}
     part = raw.get("text_config")
@@ -114,22 +114,21 @@ def stated_nulls(scope: Scope) -> set[str]:
     return found
 
 
-def _check_validated(
-    row: Mapping[str, Any], values: Mapping[str, Any], architecture: str, raw: Mapping[str, Any]
-) -> None:
-    problem = ""
+def _check_validated(row: _Json, values: _Json, name: str, raw: _Json) -> None:
+    problem, own = "", _table()["rules"][row["rules"]]
     if values["rope_type"] not in ("", *row["ropes"]):
         problem = f"rotary embeddings of type {values['rope_type']!r}"
     elif values["nextn"] > row["predicts"]:
         problem = f"num_nextn_predict_layers {values['nextn']}"
     elif raw.get("per_layer_config") or (raw.get("text_config") or {}).get("per_layer_config"):
         problem = "per_layer_config"
+    elif own.get("classifier.weight") == [["cls.weight"]] and {"id2label", "num_labels"} & {*values["keys"]}:
+        problem = "labels"
     if problem:
-        message = f"llama.cpp's formats are not supported for {architecture} with {problem}"
-        raise ArchspecError(message, help=_HELP)
+        raise ArchspecError(f"llama.cpp's formats are not supported for {name} with {problem}", help=_HELP)
 
 
-def _outputs(name: str, row: Mapping[str, Any], architecture: str) -> Iterator[list[str]]:
+def _outputs(name: str, row: _Json, architecture: str) -> Iterator[list[str]]:
     """Yield the name in the file, and the rest of the rule, for each output of a tensor."""
     parts = name.split(".")
     places = [place for place, part in enumerate(parts) if part.isdecimal()]
@@ -137,8 +136,7 @@ def _outputs(name: str, row: Mapping[str, Any], architecture: str) -> Iterator[l
     known = _table()["rules"][row["rules"]]
     rules = known.get(template(parts, places), known.get(template(parts, places[:1])))
     if rules is None:
-        message = f"the conversion of {name} of {architecture} to GGUF is not supported"
-        raise ArchspecError(message, help=_HELP)
+        raise ArchspecError(f"the conversion of {name} of {architecture} to GGUF is unsupported", help=_HELP)
     for target, *rest in rules:
         yield [target.format(*indices), *rest]
 
@@ -151,12 +149,11 @@ def template(parts: Sequence[str], places: Sequence[int]) -> str:
 def _file_tensor(
     name: str, sources: list[Tensor], rule: list[str], scope: Scope, dtype: str, values: dict[str, Any]
 ) -> FileTensor:
-    first = sources[0].shape
-    shape = tuple(first)
+    shape = tuple(sources[0].shape)
     if rule and rule[0] == "squeezed":
-        shape = tuple(size for size in first if size != 1)
+        shape = tuple(size for size in shape if size != 1)
     elif rule and rule[0]:
-        sizes = {f"d{index}": size for index, size in enumerate(first)} | {"n": len(sources)}
+        sizes = {f"d{index}": size for index, size in enumerate(shape)} | {"n": len(sources)}
         shape = tuple(_size(scope, text, values | sizes) for text in rule[0].split("; "))
     if 0 in shape:
         raise ArchspecError(f"llama.cpp's formats are not supported for {name} without elements", help=_HELP)

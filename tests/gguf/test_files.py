@@ -157,6 +157,28 @@ def test_metadata_that_were_not_recorded_are_unknown(changes: dict[str, Any]) ->
     assert file is not None and file.metadata_bytes is None
 
 
+def test_metadata_depend_on_the_gating_function() -> None:
+    """llama.cpp's converter writes an entry for scoring_func, and its files have 4 bytes of this entry."""
+    plain = archspec.load("DeepseekV3ForCausalLM").weights("Q8_0").file
+    stated = archspec.load("DeepseekV3ForCausalLM", set={"scoring_func": "sigmoid"}).weights("Q8_0").file
+    assert plain is not None and stated is not None and plain.metadata_bytes and stated.metadata_bytes
+    assert stated.metadata_bytes - plain.metadata_bytes == 8 + len("deepseek2.expert_gating_func") + 4 + 4
+
+
+def test_without_experts() -> None:
+    """Bytes that llama-quantize reports for a converted model whose numbers of experts are null."""
+    config = {"model_type": "afmoe", "architectures": ["AfmoeForCausalLM"], "num_experts": None}
+    config |= {"num_experts_per_tok": None, "num_hidden_layers": 2, "num_dense_layers": 2}
+    config |= {"hidden_size": 256, "intermediate_size": 512, "vocab_size": 96}
+    assert archspec.load(config).weights("Q4_K_M").bytes == 3_605_696
+
+
+def test_labels_that_change_names_are_refused() -> None:
+    bert = archspec.load("BertForSequenceClassification", set={"num_labels": 3})
+    with pytest.raises(ArchspecError, match="BertForSequenceClassification with labels"):
+        bert.weights("Q8_0").tensors()
+
+
 def test_capitals_distinguish_files_from_dtypes() -> None:
     """A file of llama.cpp has norms in float32."""
     model = archspec.load(SMALL)
