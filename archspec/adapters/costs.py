@@ -177,7 +177,7 @@ class AdaptedCall:
         """Return the FLOPs of the gradients of both matrices, and of their inputs."""
         first, second, _ = self._adapter(path)
         again = self.products[path].flops if self.multiplies_again else 0
-        is_copied = self.wrapped[path].base.kind == "Conv1D"  # peft transposes its weight into a new parameter
+        is_copied = self.wrapped[path].base.kind == "Conv1D"  # whose weight peft copies as a new parameter
         return (first + again) * has_input + first + 2 * second + again * is_copied
 
     def _head_gradients(self, path: str, reached: bool) -> int:
