@@ -177,7 +177,8 @@ class AdaptedCall:
         """Return the FLOPs of the gradients of both matrices, and of their inputs."""
         first, second, _ = self._adapter(path)
         again = self.products[path].flops if self.multiplies_again else 0
-        return (first + again) * has_input + first + 2 * second
+        is_copied = self.wrapped[path].base.kind == "Conv1D"  # whose weight peft copies as a new parameter
+        return (first + again) * has_input + first + 2 * second + again * is_copied
 
     def _head_gradients(self, path: str, reached: bool) -> int:
         found = self.products[path]

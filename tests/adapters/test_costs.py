@@ -22,6 +22,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("BertModel", {"bias": "all", "layers_to_transform": [2]}),
     ("LlamaForCausalLM", {"layers_to_transform": [1], "modules_to_save": ["embed_tokens"]}),
     ("LlamaForCausalLM", {"use_dora": True, "lora_dropout": 0.1}),
+    ("GPT2LMHeadModel", {"use_dora": True, "lora_dropout": 0.1, "target_modules": "all-linear"}),
 ]
 
 
