@@ -214,6 +214,7 @@ class Configs:
         for raw in self.sampler.accepted[:1]:
             yield from (with_keys(raw, {"rope_parameters": rope} | size) for rope in _ROPES)
             yield from (with_keys(raw, {name: "sigmoid"}) for name in SCORING)
+            yield with_keys(raw, {"head_dim": 32})
 
     def _next(self, share: float, turn: int) -> dict[str, Any]:
         if self.sampler.accepted and turn % 3:
@@ -233,6 +234,8 @@ def shrink(spec: Spec, part: int) -> dict[str, Any]:
             continue
         if type(value) is int and value >= 2**15:
             raw[name] = 96
+        elif type(value) is int and value > 1 and "dense" in name:  # the rest has experts
+            raw[name] = 1
         elif type(value) is int and value >= 256 and "position" not in name:
             raw[name] = value // part
         elif (

@@ -27,11 +27,13 @@ _NAMES = {  # keys of the metadata, and config fields that may contain their val
     ),
 }
 SCORING = ("scoring_func", "score_function", "score_func", "moe_router_activation")
+_ROPE_KEYS = (
+    *("attention_factor", "attn_factor", "extrapolation_factor", "beta_fast", "beta_slow"),
+    *("mscale_all_dim", "mrope_section"),
+)
 KEYS = (  # of configs, which add metadata
-    *SCORING,
-    *("moe_router_activation_func", "expert_selection_fn", "attention_factor", "attn_factor"),
-    *("extrapolation_factor", "beta_fast", "beta_slow", "mscale_all_dim", "mrope_section"),
-    *("id2label", "num_labels"),
+    *(*SCORING, "moe_router_activation_func", "expert_selection_fn", *_ROPE_KEYS),
+    *("id2label", "num_labels", "head_dim", "n_group", "topk_group"),
 )
 _SPECIAL = {"llama", "falcon", "qwen2", "olmo", "jais2", "bailingmoe3", "glm5-next"}  # in the rules of types
 _BYTES = {"STRING": 8, "BOOL": 1, "FLOAT32": 4, "UINT32": 4, "INT32": 4, "UINT64": 8}
@@ -75,7 +77,12 @@ def run_of(record: dict[str, Any]) -> Run:
     own = {one.name: [*one.shape] for one in model.tensors() if one.tied_to is None}
     if own != record["hf"]:
         raise Unfit(f"other tensors: {[name for name in own if own[name] != record['hf'].get(name)][:3]}")
+    stated = names.stated_values(record["raw"])
     values = names.UNSTATED | names.stated_values(record["saved"])
+    values |= {"saved_keys": values["keys"], "keys": stated["keys"], "rope_keys": []}
+    if "rope_type" not in stated:
+        values["rope_keys"] = [key for key in values["saved_keys"] if key in _ROPE_KEYS]
+        values["keys"] = stated["keys"] + values["rope_keys"]
     attention = re.compile(r"blk\.0\.attn_(q|k|qkv)\.weight")
     values["has_attention"] = any(map(attention.match, record["tensors"]))
     return Run(record, model.scope, dict(_fields(model.scope)), values)
@@ -148,9 +155,11 @@ def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
             print(architecture, f"has unknown bytes of {key[0]}")
             return {"metadata_bytes": None}
         found[condition] = [found[condition][0] + rest.pop(), found[condition][1] + each.pop()]
-    recorded = {key for run in runs for key in (*run.values["keys"], *names.stated_nulls(run.scope))}
+    recorded = {key for run in runs for key in (*run.values["saved_keys"], *names.stated_nulls(run.scope))}
     rows = [[condition, *sizes] for condition, sizes in found.items()]
-    return {"metadata_bytes": rows, "recorded": sorted(recorded)}
+    row = {"metadata_bytes": rows, "recorded": sorted(recorded)}
+    usual: list[str] = next((run.values["rope_keys"] for run in runs if run.values["rope_keys"]), [])
+    return row | {"rope_keys": usual} if usual else row
 
 
 def _entries(run: Run) -> dict[tuple[str, str], tuple[int, int, int]]:
@@ -185,5 +194,5 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     options += [
         text for name in related for text in (f"{name} is not None", f"{name} not in [None, 0, False]")
     ]
-    options += ["given('head_dim') is not None", "nextn", "not has_attention", "has_attention"]
+    options += ["nextn", "not has_attention", "has_attention"]
     return next((one for one in options if [bool(run.value(one)) for run in runs] == present), None)

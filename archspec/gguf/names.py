@@ -9,7 +9,7 @@ of the default config for :func:`stated_values`. `ropes` are the validated types
 `predicts` is the largest number of layers for multi-token prediction.
 `metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
 They are also unknown if one of the `keys` that add metadata, or a null in place of a default, is not among
-`recorded`.
+`recorded`. `rope_keys` are `keys` of the default rotary embeddings.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     row = _table()["classes"].get(architecture)
     if row is None:
         raise ArchspecError(f"llama.cpp's formats are not supported for {architecture}", help=_HELP)
-    values = UNSTATED | row["usual"] | stated_values(scope.raw)
+    stated = stated_values(scope.raw)
+    values = UNSTATED | row["usual"] | stated
+    values["keys"] += row.get("rope_keys", []) if "rope_type" not in stated else []
     _check_validated(row, values, architecture, scope.raw)
     sources: dict[str, list[Tensor]] = {}
     rules: dict[str, list[str]] = {}

@@ -157,6 +157,17 @@ def test_metadata_that_were_not_recorded_are_unknown(changes: dict[str, Any]) ->
     assert file is not None and file.metadata_bytes is None
 
 
+def test_metadata_depend_on_default_rotary_embeddings() -> None:
+    """As llama.cpp's converter writes them: the default of gpt-oss is YaRN with beta_fast and beta_slow."""
+    yarn = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096}
+    whole = {**yarn, "beta_fast": 32.0, "beta_slow": 1.0}
+    sizes = []
+    for rope in (None, yarn, whole):
+        file = archspec.load("GptOssForCausalLM", set={"rope_parameters": rope} if rope else {})
+        sizes.append(file.weights("Q8_0").file.metadata_bytes)
+    assert sizes == [1021, 919, 1021]
+
+
 def test_metadata_depend_on_the_gating_function() -> None:
     """llama.cpp's converter writes an entry for scoring_func, and its files have 4 bytes of this entry."""
     plain = archspec.load("DeepseekV3ForCausalLM").weights("Q8_0").file
