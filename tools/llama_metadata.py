@@ -35,6 +35,7 @@ KEYS = (  # of configs, which add metadata
     *(*SCORING, "moe_router_activation_func", "expert_selection_fn", *_ROPE_KEYS),
     *("id2label", "num_labels", "head_dim", "n_group", "topk_group"),
 )
+_FEWEST = 3  # conversions of a class that tell what its metadata depend on
 _SPECIAL = {"llama", "falcon", "qwen2", "olmo", "jais2", "bailingmoe3", "glm5-next"}  # in the rules of types
 _BYTES = {"STRING": 8, "BOOL": 1, "FLOAT32": 4, "UINT32": 4, "INT32": 4, "UINT64": 8}
 _FREE = {"general.name", "general.size_label", "general.basename", "general.finetune", "general.version"}
@@ -139,6 +140,11 @@ def _more_options(key: str, plain: list[str]) -> Iterator[str]:
 
 def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
     """Return the bytes of the metadata in the row of a class; None if no rule reproduces them."""
+    if any(key.endswith(".output_labels") for run in runs for key in run.record["kv"]):
+        runs = [run for run in runs if not {"id2label", "num_labels"} & {*run.values["keys"]}]
+    if len({_without_variants(run.record["raw"]) for run in runs}) < _FEWEST:
+        print(architecture, "has too few conversions for the bytes of metadata")
+        return {"metadata_bytes": None}
     entries = [_entries(run) for run in runs]
     found = defaultdict[str, list[int]](lambda: [0, 0])
     for key in {key: 0 for one in entries for key in one}:
@@ -156,10 +162,18 @@ def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
             return {"metadata_bytes": None}
         found[condition] = [found[condition][0] + rest.pop(), found[condition][1] + each.pop()]
     recorded = {key for run in runs for key in (*run.values["saved_keys"], *names.stated_nulls(run.scope))}
+    recorded |= {run.values["rope_type"] for run in runs} - {""}
     rows = [[condition, *sizes] for condition, sizes in found.items()]
     row = {"metadata_bytes": rows, "recorded": sorted(recorded)}
     usual: list[str] = next((run.values["rope_keys"] for run in runs if run.values["rope_keys"]), [])
     return row | {"rope_keys": usual} if usual else row
+
+
+def _without_variants(raw: dict[str, Any]) -> str:
+    """Return a config as text, without the keys that tools/from_llama.py varies."""
+    varied = {"rope_parameters", "head_dim", *SCORING}
+    parts = [one for one in (raw, *raw.values()) if isinstance(one, dict)]
+    return str([(key, one) for part in parts for key, one in part.items() if key not in {*varied, *_NESTED}])
 
 
 def _entries(run: Run) -> dict[tuple[str, str], tuple[int, int, int]]:

@@ -83,12 +83,7 @@ def write_rules(*paths: str) -> None:
                 records = [one for one, is_own in zip(records, verdicts, strict=True) if is_own]
             runs = [run_of(record) for record in records]
             row = rows[architecture] if architecture in kept else fit_class(runs) | fit_metadata(runs)
-            ropes = {run.values["rope_type"] for run in runs}
-            rows[architecture] = row | {"metadata_bytes": None}
-            if missing := {*row["ropes"]} - ropes:
-                print(architecture, f"has unknown bytes of {missing}")
-                continue
-            rows[architecture] |= fit_bytes(architecture, runs)
+            rows[architecture] = row | fit_bytes(architecture, runs)
         except Unfit as error:
             print(architecture, error)
             rows.pop(architecture, None)

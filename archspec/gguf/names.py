@@ -8,8 +8,8 @@ tensors that are stacked, and fields of the config. An empty list is a tensor th
 of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
 `predicts` is the largest number of layers for multi-token prediction.
 `metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
-They are also unknown if one of the `keys` that add metadata, or a null in place of a default, is not among
-`recorded`. `rope_keys` are `keys` of the default rotary embeddings.
+They are also unknown if one of the `keys` that add metadata, a type of rotary embeddings, or a null in place
+of a default is not among `recorded`. `rope_keys` are `keys` of the default rotary embeddings.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     counts = {key: f"({text}) or 0" if key == "experts" else text for key, text in row["metadata"].items()}
     sizes = {key: _size(scope, text, values) for key, text in counts.items()}
     model = Hyperparameters(row["arch"], **sizes)
-    is_known = {*values["keys"], *stated_nulls(scope)} <= {*row.get("recorded", ())}
+    is_known = {values["rope_type"], *values["keys"], *stated_nulls(scope)} <= {"", *row.get("recorded", ())}
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
     size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     return Converted(found, model, size or None, bool(values["nextn"] or row.get("predicts_always")))
