@@ -36,6 +36,7 @@ KEYS = (  # of configs, which add metadata
     *("id2label", "num_labels", "head_dim", "n_group", "topk_group"),
 )
 _FEWEST = 3  # conversions of a class that tell what its metadata depend on
+_UNREAD = {"pad_token_id", "token_classification_bias"}  # nullable, without metadata except the vocabulary's
 _SPECIAL = {"llama", "falcon", "qwen2", "olmo", "jais2", "bailingmoe3", "glm5-next"}  # in the rules of types
 _BYTES = {"STRING": 8, "BOOL": 1, "FLOAT32": 4, "UINT32": 4, "INT32": 4, "UINT64": 8}
 _FREE = {"general.name", "general.size_label", "general.basename", "general.finetune", "general.version"}
@@ -161,10 +162,12 @@ def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
             print(architecture, f"has unknown bytes of {key[0]}")
             return {"metadata_bytes": None}
         found[condition] = [found[condition][0] + rest.pop(), found[condition][1] + each.pop()]
-    recorded = {key for run in runs for key in (*run.values["saved_keys"], *names.stated_nulls(run.scope))}
-    recorded |= {run.values["rope_type"] for run in runs} - {""}
+    recorded = {key for run in runs for key in (*run.values["saved_keys"], run.values["rope_type"])} - {""}
+    nulls = [names.null_fields(run.scope) for run in runs]
+    values = names.null_fields(runs[0].scope, may_be=True).difference(*nulls)
     rows = [[condition, *sizes] for condition, sizes in found.items()]
     row = {"metadata_bytes": rows, "recorded": sorted(recorded)}
+    row |= {"nulls": sorted(nulls[0].intersection(*nulls) - _UNREAD), "values": sorted(values - _UNREAD)}
     usual: list[str] = next((run.values["rope_keys"] for run in runs if run.values["rope_keys"]), [])
     return row | {"rope_keys": usual} if usual else row
 
