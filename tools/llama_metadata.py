@@ -31,9 +31,10 @@ _ROPE_KEYS = (
     *("attention_factor", "attn_factor", "extrapolation_factor", "beta_fast", "beta_slow"),
     *("mscale_all_dim", "mrope_section"),
 )
+_LABELS = {"id2label", "num_labels"}  # add only labels, of a classifier
 KEYS = (  # of configs, which add metadata
     *(*SCORING, "moe_router_activation_func", "expert_selection_fn", *_ROPE_KEYS),
-    *("id2label", "num_labels", "head_dim", "n_group", "topk_group"),
+    *("head_dim", "n_group", "topk_group", *sorted(_LABELS)),
 )
 _FEWEST = 3  # conversions of a class that tell what its metadata depend on
 _UNREAD = {"pad_token_id", "token_classification_bias"}  # nullable, without metadata except the vocabulary's
@@ -142,7 +143,7 @@ def _more_options(key: str, plain: list[str]) -> Iterator[str]:
 def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
     """Return the bytes of the metadata in the row of a class; None if no rule reproduces them."""
     if any(key.endswith(".output_labels") for run in runs for key in run.record["kv"]):
-        runs = [run for run in runs if not {"id2label", "num_labels"} & {*run.values["keys"]}]
+        runs = [run for run in runs if not _LABELS & {*run.values["keys"]}]
     if len({_without_variants(run.record["raw"]) for run in runs}) < _FEWEST:
         print(architecture, "has too few conversions for the bytes of metadata")
         return {"metadata_bytes": None}
@@ -162,12 +163,15 @@ def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
             print(architecture, f"has unknown bytes of {key[0]}")
             return {"metadata_bytes": None}
         found[condition] = [found[condition][0] + rest.pop(), found[condition][1] + each.pop()]
-    recorded = {key for run in runs for key in (*run.values["saved_keys"], run.values["rope_type"])} - {""}
     nulls = [names.null_fields(run.scope) for run in runs]
-    values = names.null_fields(runs[0].scope, may_be=True).difference(*nulls)
-    rows = [[condition, *sizes] for condition, sizes in found.items()]
-    row = {"metadata_bytes": rows, "recorded": sorted(recorded)}
-    row |= {"nulls": sorted(nulls[0].intersection(*nulls) - _UNREAD), "values": sorted(values - _UNREAD)}
+    keys = [{*run.values["keys"]} - _LABELS for run in runs]
+    recorded = {key for run in runs for key in (*run.values["saved_keys"], run.values["rope_type"])} - {""}
+    row = {
+        "metadata_bytes": [[condition, *sizes] for condition, sizes in found.items()],
+        "recorded": sorted(recorded.union(_UNREAD, *nulls)),
+        "nulls": sorted(nulls[0].intersection(*nulls) - _UNREAD),
+        "stated": sorted(keys[0].intersection(*keys)),
+    }
     usual: list[str] = next((run.values["rope_keys"] for run in runs if run.values["rope_keys"]), [])
     return row | {"rope_keys": usual} if usual else row
 
@@ -206,7 +210,10 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     related = sorted(filter(shared.get, shared), key=lambda name: -len(shared[name]))
     ropes = sorted({run.values["rope_type"] for run, has_it in zip(runs, present, strict=True) if has_it})
     options = [f"rope_type == '{ropes[0]}'"] if len(ropes) == 1 else [f"rope_type in {ropes}"]
-    options += [f"'{name}' in keys" for name in KEYS]
+    options += [
+        f"'{name}' in keys"
+        for name in sorted({*KEYS} - _LABELS, key=lambda name: (name not in key, KEYS.index(name)))
+    ]
     options.append(" or ".join(f"'{name}' in keys" for name in SCORING))
     options += [
         text for name in related for text in (f"{name} is not None", f"{name} not in [None, 0, False]")

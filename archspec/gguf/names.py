@@ -8,9 +8,9 @@ tensors that are stacked, and fields of the config. An empty list is a tensor th
 of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
 `predicts` is the largest number of layers for multi-token prediction.
 `metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
-They are also unknown if one of the `keys` that add metadata, or a type of rotary embeddings, is not among
-`recorded`, if one of `nulls` is not null, or if one of `values` is. `rope_keys` are `keys` of the default
-rotary embeddings.
+They are also unknown if one of the `keys` that add metadata, a type of rotary embeddings, or a field that is
+null is not among `recorded`, or if not all `nulls` are null, or not all `stated` keys are stated. `rope_keys`
+are `keys` of the default rotary embeddings.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     counts = {key: f"({text}) or 0" if key == "experts" else text for key, text in row["metadata"].items()}
     sizes = {key: _size(scope, text, values) for key, text in counts.items()}
     model = Hyperparameters(row["arch"], **sizes)
-    is_known = {values["rope_type"], *values["keys"]} <= {"", *row.get("recorded", ())} and not (
-        {*row.get("nulls", ())} - null_fields(scope) or {*row.get("values", ())} & null_fields(scope)
-    )
+    nulls, stated_keys = null_fields(scope), {values["rope_type"], *values["keys"]}
+    is_known = stated_keys | nulls <= {"", *row.get("recorded", ())}
+    is_known &= {*row.get("nulls", ())} <= nulls and {*row.get("stated", ())} <= stated_keys
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
     size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     return Converted(found, model, size or None, bool(values["nextn"] or row.get("predicts_always")))
@@ -107,13 +107,13 @@ def stated_values(raw: _Json) -> dict[str, Any]:
     return found
 
 
-def null_fields(scope: Scope, may_be: bool = False) -> set[str]:
-    """Return the fields of a config that are null; with ``may_be``, those that can be null."""
-    found = {name for name, field in scope.spec.fields.items() if "None" in field.types}
-    if not may_be:
-        found = {name for name in found if scope.get(name) is None}
+def null_fields(scope: Scope) -> set[str]:
+    """Return the fields of a config that are null."""
+    fields = scope.spec.fields.items()
+    nullable = {name for name, field in fields if "None" in field.types or scope.raw.get(name, 0) is None}
     part = scope.get("text_config") if "text_config" in scope.spec.fields else None
-    return found | (null_fields(part.scope, may_be) if isinstance(part, SubConfig) else set())
+    found = null_fields(part.scope) if isinstance(part, SubConfig) else set[str]()
+    return found | {name for name in nullable if scope.raw.get(name, 0) is None or scope.get(name) is None}
 
 
 def _check_validated(row: _Json, values: _Json, name: str, raw: _Json) -> None:

@@ -147,9 +147,9 @@ def test_experts_in_mxfp4_stay_so() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "beta_fast": 32.0}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "attn_factor": 1.0}},
         {"id2label": {"0": "a", "1": "b", "2": "c"}},
-        {"num_key_value_heads": None},
+        {"n_group": 4},
     ],
 )
 def test_metadata_that_were_not_recorded_are_unknown(changes: dict[str, Any]) -> None:
