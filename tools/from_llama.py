@@ -112,19 +112,19 @@ class Converter:
         }
         return found | {"no_mtp": architecture in self.no_mtp}
 
-    def attempt(self, architecture: str, raw: dict[str, Any]) -> dict[str, Any]:
+    def attempt(self, architecture: str, raw: dict[str, Any], path: Path | None = None) -> dict[str, Any]:
         """Return :meth:`convert`, with biases of 0 or without layers for prediction if it requires this."""
         try:
-            return self.convert(architecture, raw)
+            return self.convert(architecture, raw, path=path)
         except ValueError as error:
             if "not zero" not in str(error):
                 raise
-            return self.convert(architecture, raw, zero=True)
+            return self.convert(architecture, raw, zero=True, path=path)
         except AssertionError:
             if not self.find(architecture).supports_mtp_export or architecture in self.no_mtp:
                 raise
             self.no_mtp.add(architecture)
-            return self.convert(architecture, raw)
+            return self.convert(architecture, raw, path=path)
 
 
 def _tagged(architecture: str, raw: dict[str, Any], model_type: str, zero: bool) -> tuple[Any, list[str]]:

@@ -6,12 +6,14 @@ keeps the cases of the file, and its snapshots, which are digests of llama.cpp/t
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +38,14 @@ def types_of(program: str, path: Path, recipe: str) -> dict[str, str]:
     return {line[1]: (line[3] or line[2]).upper() for line in lines if line and not run.returncode}
 
 
-def case_of(converter: Converter, record: dict[str, Any], program: str) -> dict[str, Any] | None:
+def case_of(
+    converter: Converter, record: dict[str, Any], program: str, recipes: Sequence[str]
+) -> dict[str, Any] | None:
     """Return the bytes by type of the file, and a digest of all types; None if no type is possible."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.gguf")
-        made = converter.convert(record["cls"], record["raw"], record.get("zero", False), path)["tensors"]
-        reported = {recipe: types_of(program, path, recipe) for recipe in (*FILES, *_OPTIONS)}
+        made = converter.attempt(record["cls"], copy.deepcopy(record["raw"]), path)["tensors"]
+        reported = {recipe: types_of(program, path, recipe) for recipe in recipes}
     sizes, lines = dict[str, int](), list[str]()
     for recipe, types in reported.items():
         found = [FileTensor(name, (), tuple(made[name][0]), kind) for name, kind in types.items()]
@@ -61,7 +65,11 @@ def main(source: str, records: str, program: str) -> None:
     for line in Path(records).read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         converter.no_mtp |= {record["cls"]} if record.get("no_mtp") else set()
-        if record["cls"] in {*classes} - {*cases} and (case := case_of(converter, record, program)):
+        if record["cls"] not in {*classes} - {*cases}:
+            continue
+        # every second type, the other ones for the next class, so that the test is fast
+        recipes = (*FILES, *_OPTIONS)[sorted(classes).index(record["cls"]) % 2 :: 2]
+        if case := case_of(converter, record, program, recipes):
             cases[record["cls"]] = case
     head = json.dumps({"about": table["about"], "untested": sorted({*classes} - {*cases})})
     ordered, snapshots = (cases[name] for name in sorted(cases)), table["snapshots"]
