@@ -78,7 +78,7 @@ class Module:
 
     @property
     def base(self) -> Module:
-        """The module inside of adapters; itself without any."""
+        """The module that adapters wrap; this module if it is not wrapped."""
         return self.children[BASE].base if self.role in ADAPTERS else self
 
     def child(self, name: str) -> Module | None:

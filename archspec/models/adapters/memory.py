@@ -17,7 +17,6 @@ from archspec.terminal import number, size
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any
 
-_ADDED = "float32"  # peft keeps the matrices of adapters in float32
 _LIKE_DTYPES = ("nf4", "fp4")  # starts of formats whose layers save the same as those in a dtype
 Activations = Callable[[int], AdaptedActivations]  # of a batch size
 
