@@ -87,7 +87,9 @@ def _update_coverage(args: Values) -> int:
         return 1 if problems else 0
     with progress("verifying") as shown:
         done = result_counter(shown, 0)
-        wrong = coverage.update(args.samples, args.seed, args.jobs, done, everything=args.all)
+        recorded = coverage.read_record()[0]  # with another number, every class would be verified again
+        samples = args.samples if "samples" in args.given else recorded.get("samples", args.samples)
+        wrong = coverage.update(samples, args.seed, args.jobs, done, everything=args.all)
     return 1 if wrong else 0
 
 

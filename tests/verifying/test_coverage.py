@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from archspec.cli.main import main
 from archspec.reference import versions
 from archspec.verifying import coverage
 
@@ -35,3 +36,12 @@ def test_coverage_is_fresh_until_a_pair_changes(tmp_path: Path, monkeypatch: pyt
     coverage.write(head, [*pairs.values(), bert])
     (tmp_path / "coverage.md").write_text("# Coverage\n")
     assert "docs/coverage.md does not match" in coverage.stale_lines()[0]
+
+
+def test_the_command_draws_as_many_samples_as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr(coverage, "update", lambda samples, *_, **__: drawn.append(samples))
+    recorded = coverage.read_record()[0]["samples"]
+    for options in ([], ["--samples", str(recorded + 1)]):
+        assert main(["verify", "--coverage", *options]) == 0
+    assert drawn == [recorded, recorded + 1]
