@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from archspec.adapters.modules import ADAPTER, ADAPTERS, BASE, LISTS, Module, Weight, facts
+from archspec.adapters.modules import ADAPTER, ADAPTERS, BASE, LINEAR, LISTS, Module, Weight, facts
 from archspec.adapters.options import Options
 from archspec.adapters.targets import expand, has_name, is_target, resolve
 from archspec.errors import ArchspecError
@@ -49,7 +49,9 @@ def inject(base: Module, root: Node, options: Options, model_type: str, architec
     options = expand(options, base, root)
     if not _Injection(base, options, model_type).run():
         message = "no module matches the targets: target_modules, exclude_modules and modules_to_save"
-        raise ArchspecError(message, help="run archspec tree to list the modules, or use all-linear")
+        linear = dict.fromkeys(path.rpartition(".")[2] for path, one in base.walk() if one.kind in LINEAR)
+        named = f"; its linear layers: {', '.join(linear)}" if linear else ""
+        raise ArchspecError(message, help=f"run archspec tree to list the modules of the model{named}")
     _set_trained(base, options.bias)
     _save_modules(base, options.modules_to_save)
     top = Module(children={"base_model": Module(children={"model": base})})

@@ -10,6 +10,7 @@ import sys
 from archspec.cli.command_line import Values, combination_error, require
 from archspec.cli.run import arguments, class_and_config, load_model, print_json
 from archspec.errors import ArchspecError, SweepError
+from archspec.tables.items import lengths_in
 from archspec.terminal import number, print_report, print_sentence, progress, table
 from archspec.typing_light import TYPE_CHECKING, Any
 
@@ -73,12 +74,12 @@ def lora(args: Values) -> int:
     with_memory = args.train or args.budget is not None
     for name in _MEMORY:
         require(args, name, "--train or --budget", with_memory)
+    for name in ("batch", "encoder_tokens") if with_memory else ():
+        require(args, name, "--tokens", args.tokens)
     adapter = load_model(args).lora(**options)
-    lengths = {"batch": args.batch, "tokens": args.tokens, "encoder_tokens": args.encoder_tokens}
-    if args.tokens is not None:
-        adapter.lengths = {name: length for name, length in lengths.items() if length is not None}
+    adapter.lengths = lengths_in(vars(args))
     more = {name: getattr(args, name) for name in (*_MEMORY, "budget")}
-    found = adapter.memory(**lengths, **more) if with_memory else adapter
+    found = adapter.memory(**adapter.lengths, **more) if with_memory else adapter
     print_json(found.as_json()) if args.json else print_report(found.blocks())
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archspec.tables.items import ITEM_OPTIONS
 from archspec.tables.option import COMMAND, Option
 
 _VERBS = ("lora",)
@@ -28,12 +29,12 @@ ADAPTER_OPTIONS = (
     Option("lora_bias", "bool | None", "add a bias to the second matrix", _VERBS),
     Option("task_type", "str | None", "peft's task type, such as SEQ_CLS, which also trains the classifier",
            _VERBS, metavar="TYPE"),
-    Option("tokens", "int | None", "also report FLOPs of a forward pass and training step with N tokens",
-           _VERBS, metavar="N", where=COMMAND),
-    Option("batch", "int", "batch size of --tokens", _VERBS, default=1, metavar="N", needs=("tokens",),
+    Option("tokens", "int | None", "tokens per sequence; with a length, FLOPs are reported, too", _VERBS,
+           metavar="N", where=COMMAND),
+    Option("batch", "int | None", "batch size: number of sequences", _VERBS, metavar="N", default_help="1",
            where=COMMAND),
-    Option("encoder_tokens", "int | None", "encoder sequence length of --tokens", _VERBS, metavar="N",
-           needs=("tokens",), where=COMMAND),
+    Option("encoder_tokens", "int | None", "encoder sequence length", _VERBS, metavar="N", where=COMMAND),
+    *(one._replace(verbs=_VERBS, excludes=("train", "budget"), where=COMMAND) for one in ITEM_OPTIONS),
     Option("train", "bool", "report the memory of a training step, with --tokens also its activations",
            _VERBS, default=False, where=COMMAND),
     Option("weights", "str | None", "with --train or --budget: format of the weights of the base model",

@@ -8,7 +8,8 @@ from functools import cached_property
 from math import prod
 
 from archspec.arguments import check_arguments, check_arguments_of
-from archspec.models.report import OfModel, Record, Report, fact, facts_table
+from archspec.errors import ArchspecError
+from archspec.models.report import OfModel, Record, Report, fact, facts_table, note_lines
 from archspec.reports import Block, Table
 from archspec.terminal import number, share
 from archspec.tree.tensors import fold_layers
@@ -68,18 +69,19 @@ class Adapter(OfModel, Report):
         text=lambda _, self: share(self.trainable_params, self.params),
     )
     forward_flops: int | None = fact(
-        "FLOPs of a forward pass; null without lengths",
-        lambda self: self.flops(**self.lengths) if self.lengths else None,
+        "FLOPs of a forward pass; null without lengths, or if a note refuses them",
+        lambda self: self._reported_flops[0],
         title="forward FLOPs",
     )
     step_flops: int | None = fact(
-        "FLOPs of a forward pass and of the gradients that the trained parameters need",
-        lambda self: self.flops(**self.lengths, train=True) if self.lengths else None,
+        "the same and FLOPs of the gradients that the trained parameters need; null likewise",
+        lambda self: self._reported_flops[1],
         title="training step FLOPs",
     )
     trained: list[AdapterTensor] = fact(
         "the tensors that are trained", lambda self: self.tensors(), kind="list[Trained]"
     )
+    notes: list[str] = fact("why FLOPs are not known", lambda self: self._reported_flops[2])
 
     def __init__(self, model: Any, options: Options, tree: Module) -> None:
         self.model, self.options, self.tree = model, options, tree
@@ -123,6 +125,21 @@ class Adapter(OfModel, Report):
         call = self.model.forward(batch=batch, tokens=tokens, **lengths)
         found = AdaptedCall(call, self.tree, self.options)
         return found.training_flops if train else found.forward_flops
+
+    @cached_property
+    def _reported_flops(self) -> tuple[int | None, int | None, list[str]]:
+        """FLOPs of a forward pass and of a step with the report's lengths, and why one is not known."""
+        if not self.lengths:
+            return None, None, []
+        self.model.forward(**self.lengths)  # checks them
+        found, notes = list[int | None](), list[str]()
+        for train in (False, True):
+            try:
+                found.append(self.flops(**self.lengths, train=train))
+            except ArchspecError as error:
+                found.append(None)
+                notes.append(error.problems[0].message)
+        return found[0], found[1], [*dict.fromkeys(notes)]
 
     @property
     def formula(self) -> sympy.Expr:
@@ -205,6 +222,7 @@ class Adapter(OfModel, Report):
         ]
         yield ""
         yield Table("tensor|shape|>count|>elements", cells)
+        yield from note_lines(self.notes)
 
 
 @check_arguments_of("lora")
