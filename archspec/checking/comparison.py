@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf, prod
 from typing import Any, NamedTuple
 
@@ -53,20 +53,14 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
         for name, target in loaded.unexpected.items()
     }
     shapes = {name: shape for name, shape in loaded.shapes.items() if shape is not None}
+    stored_as = {}
+    for name, shape in shapes.items():
+        first = loaded.sources[name][0]
+        is_flat = stored[first].is_flat and prod(shape) == prod(expected[name])  # only the size is known
+        if shape != expected[name] and not is_flat:
+            stored_as[name] = f"{shape}{'' if loaded.sources[name] == [name] else f' ({fold_layers(first)})'}"
     own = {ties[name]: prod(shape) for name, shape in shapes.items()}
-    flat = {name for name, of in loaded.sources.items() if stored[of[0]].is_flat}  # only the size is known
-    wrong = [
-        name
-        for name, shape in shapes.items()
-        if shape != expected[name] and (name not in flat or prod(shape) != prod(expected[name]))
-    ]
     extra = (stored[name].shape or () for name, reason in reasons.items() if not reason)
-    elements = sum(own.values()) + sum(map(prod, extra))
-    stored_as = {
-        name: f"{shapes[name]}{'' if of == [name] else f' ({fold_layers(of[0])})'}"
-        for name, of in loaded.sources.items()
-        if name in wrong
-    }
     findings = [
         *differences(model, expected, missing, reasons, stored_as),
         *about("quantization", incomplete, "missing next to the quantized weight"),
@@ -75,7 +69,7 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
         *_dtypes(loaded, stored),
         *_twice(loaded, ties),
     ]
-    return Comparison(findings, elements)
+    return Comparison(findings, sum(own.values()) + sum(map(prod, extra)))
 
 
 def differences(
@@ -86,33 +80,40 @@ def differences(
     stored_as: Mapping[str, object],
 ) -> Iterator[Finding]:
     """Yield missing tensors, those that the model does not have, if without a reason, and other shapes."""
-    extra = (name for name, reason in reasons.items() if not reason)
-    yield from by_layer("missing", missing, lambda name: f"{expected[name]} is missing")
-    yield from by_layer("unexpected", extra, lambda _: f"not a part of {model.architecture}")
-    yield from by_layer("shape", stored_as, lambda name: f"stored as {stored_as[name]}, not {expected[name]}")
-    yield from by_layer("unused", filter(reasons.get, reasons), lambda name: reasons[name], NOTE)
+    surplus = {name: reason or f"not a part of {model.architecture}" for name, reason in reasons.items()}
+    shapes = {name: f"stored as {stored_as[name]}, not {expected[name]}" for name in stored_as}
+    yield from by_layer("missing", {name: f"{expected[name]} is missing" for name in missing})
+    yield from by_layer("unexpected", {name: text for name, text in surplus.items() if not reasons[name]})
+    yield from by_layer("shape", shapes)
+    yield from by_layer("unused", {name: text for name, text in reasons.items() if text}, NOTE)
 
 
-def expected_bytes(model: Model, total: int, unused: Iterable[str]) -> tuple[int, int | None]:
-    """Return the bytes of a model's weights, and the bytes per weight with which ``total`` fits, or None.
+def compare_bytes(model: Model, total: int, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the difference between the bytes of files whose headers are not there, and those of a model.
 
-    Files may have another dtype than the config, tied weights twice, buffers, ``unused`` tensors and headers.
+    Files may have another dtype than the config, tied weights twice, buffers, headers, and tensors
+    that ``findings`` call unused.
     """
     width = dtype_bytes(model.dtype)
     try:
         stored = model.weights().bytes
     except ArchspecError:
-        return 0, width
+        return
     twice = sum(one.numel for one in model.tensors() if one.tied_to)
     sizes = [(width, stored), (width, stored + width * twice)]
     for other in () if model.is_quantized else (2, 4):
         sizes += [(other, other * (model.params + more)) for more in (0, twice)]
     slack: float = 8 * model.buffers + _ENTRY_BYTES * len(model.tensors())
     positions = max((int(model.config.raw.get(key) or 0) for key in _POSITIONS), default=0)
-    for name in unused:
+    for name in (name for one in findings if one.kind == "unused" for name in one.tensors):
         slack += positions**2 if _MASK.search(name) else 0 if _OBSOLETE.search(name) else inf
-    fits = (one for one, size in sizes if -size // _SLACK <= total - size <= size // _SLACK + slack)
-    return stored, next(fits, None)
+    widths = [one for one, size in sizes if -size // _SLACK <= total - size <= size // _SLACK + slack]
+    if not widths:
+        message = f"the files have {total:,} bytes of tensors, but the config gives {stored:,}"
+        yield Finding("bytes", message)
+    elif widths[0] != width and model.dtype_note is None:
+        message = f"the bytes fit weights of {8 * widths[0]} bits, but the config's dtype is {model.dtype}"
+        yield Finding("bytes", message, severity=NOTE)
 
 
 def _packed_sizes(model: Model) -> tuple[int, int]:
@@ -127,7 +128,7 @@ def _packed_sizes(model: Model) -> tuple[int, int]:
 
 def _unused_reason(model: Model, name: str, one: Packed) -> str:
     """Return why transformers does not miss a stored tensor; empty for one that is unexpected."""
-    parts = (one for one in model.whole.raw.values() if isinstance(one, dict))
+    parts = [part for part in model.whole.raw.values() if isinstance(part, dict)]
     fields = {
         key: value for part in (*parts, model.whole.raw, model.config.raw) for key, value in part.items()
     }
@@ -155,17 +156,16 @@ def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, Packed]) ->
     """Yield the weights that are quantized in the file only, or by the config only."""
     packed = {name for name, of in loaded.sources.items() if any(stored[one].is_packed for one in of)}
     wanted = set[str]()
-    if model.is_quantized:
-        try:
+    try:
+        if model.is_quantized:
             wanted = model.weights().quantized_names & loaded.shapes.keys()
-        except ArchspecError as error:
-            message = f"the config's quantization is not compared: {error.problems[0].message}"
-            yield Finding("quantization", message, severity=NOTE)
-            return
-    if not any(one.dtype for one in stored.values()):
-        return  # an index alone does not say
-    yield from by_layer("quantization", sorted(wanted - packed), lambda _: "quantized in the config only")
-    yield from by_layer("quantization", sorted(packed - wanted), lambda _: "quantized in the file only")
+    except ArchspecError as error:
+        message = f"the config's quantization is not compared: {error.problems[0].message}"
+        yield Finding("quantization", message, severity=NOTE)
+        return
+    for side, names in (("config", wanted - packed), ("file", packed - wanted)):
+        if any(one.dtype for one in stored.values()):  # an index alone does not say
+            yield from by_layer("quantization", dict.fromkeys(sorted(names), f"quantized in the {side} only"))
 
 
 def _dtypes(loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
@@ -177,24 +177,22 @@ def _dtypes(loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
     for name, dtype in plain.items():
         counts.setdefault(folds[name], Counter())[dtype] += 1
     usual = {fold: found.most_common(1)[0][0] for fold, found in counts.items()}
-    odd = [name for name, dtype in plain.items() if dtype != usual[folds[name]]]
-    yield from by_layer("dtype", odd, lambda name: f"{plain[name]}, unlike other layers")
+    odd = {name: dtype for name, dtype in plain.items() if dtype != usual[folds[name]]}
+    yield from by_layer("dtype", {name: f"{dtype}, unlike other layers" for name, dtype in odd.items()})
     floats = Counter(dtype for dtype in plain.values() if "float" in dtype)
-    most = floats.most_common(1)[0][0] if floats else ""
-    rare = [name for name, dtype in plain.items() if dtype in floats and dtype != most and name not in odd]
-    yield from by_layer("dtype", rare, lambda name: f"{plain[name]}, but most weights are {most}", NOTE)
+    most = max(floats, key=lambda dtype: floats[dtype], default="")
+    rare = (name for name in plain if plain[name] in floats and plain[name] != most and name not in odd)
+    yield from by_layer("dtype", {name: f"{plain[name]}, but most weights are {most}" for name in rare}, NOTE)
 
 
-def by_layer(
-    kind: str, names: Iterable[str], message: Callable[[str], str], severity: str = ERROR
-) -> Iterator[Finding]:
+def by_layer(kind: str, messages: Mapping[str, str], severity: str = ERROR) -> Iterator[Finding]:
     """Yield one finding for all names that differ in layer numbers only and have the same message."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for name in names:
-        groups.setdefault((fold_layers(name), message(name)), []).append(name)
-    for (fold, text), some in groups.items():
+    for name, message in messages.items():
+        groups.setdefault((fold_layers(name), message), []).append(name)
+    for (fold, message), some in groups.items():
         label = some[0] if len(some) == 1 else f"{len(some):,} tensors {fold}"
-        yield Finding(kind, f"{label}: {text}", "", tuple(some), severity)
+        yield Finding(kind, f"{label}: {message}", "", tuple(some), severity)
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
