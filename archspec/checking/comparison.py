@@ -9,7 +9,7 @@ from math import inf, prod
 from typing import Any, NamedTuple
 
 from archspec.checking.conversions import Loaded, ignored_patterns, load
-from archspec.checking.packing import Packed, unpack
+from archspec.checking.packing import PACKED, unpack
 from archspec.checkpoints.records import ERROR, NOTE, Finding, Shape, StoredTensor, about
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
@@ -56,7 +56,7 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
     stored_as = {}
     for name, shape in shapes.items():
         first = loaded.sources[name][0]
-        is_flat = stored[first].is_flat and prod(shape) == prod(expected[name])  # only the size is known
+        is_flat = stored[first].dtype == PACKED and shape == (prod(expected[name]),)  # as bitsandbytes packs
         if shape != expected[name] and not is_flat:
             stored_as[name] = f"{shape}{'' if loaded.sources[name] == [name] else f' ({fold_layers(first)})'}"
     own = {ties[name]: prod(shape) for name, shape in shapes.items()}
@@ -126,7 +126,7 @@ def _packed_sizes(model: Model) -> tuple[int, int]:
     return int(bits), max(0, int(given.get("group_size") or 0)) or 64
 
 
-def _unused_reason(model: Model, name: str, one: Packed) -> str:
+def _unused_reason(model: Model, name: str, one: StoredTensor) -> str:
     """Return why transformers does not miss a stored tensor; empty for one that is unexpected."""
     parts = [part for part in model.whole.raw.values() if isinstance(part, dict)]
     fields = {
@@ -152,9 +152,9 @@ def _twice(loaded: Loaded, ties: Mapping[str, str]) -> Iterator[Finding]:
     yield from about("tied", twice, "tied by the config, but stored separately", "", NOTE)
 
 
-def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
+def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, StoredTensor]) -> Iterator[Finding]:
     """Yield the weights that are quantized in the file only, or by the config only."""
-    packed = {name for name, of in loaded.sources.items() if any(stored[one].is_packed for one in of)}
+    packed = {name for name, of in loaded.sources.items() if any(stored[one].dtype == PACKED for one in of)}
     wanted = set[str]()
     try:
         if model.is_quantized:
@@ -168,10 +168,10 @@ def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, Packed]) ->
             yield from by_layer("quantization", dict.fromkeys(sorted(names), f"quantized in the {side} only"))
 
 
-def _dtypes(loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
+def _dtypes(loaded: Loaded, stored: Mapping[str, StoredTensor]) -> Iterator[Finding]:
     """Yield weights whose dtype differs from that of the same weight in most layers, and mixed dtypes."""
     used = sorted({source for of in loaded.sources.values() for source in of})
-    plain = {name: stored[name].dtype for name in used if stored[name].dtype and not stored[name].is_packed}
+    plain = {name: stored[name].dtype for name in used if stored[name].dtype not in ("", PACKED)}
     folds = {name: fold_layers(name) for name in plain}
     counts: dict[str, Counter[str]] = {}
     for name, dtype in plain.items():

@@ -13,8 +13,7 @@ from itertools import count
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
-from archspec.checking.packing import Packed
-from archspec.checkpoints.records import Shape
+from archspec.checkpoints.records import Shape, StoredTensor
 from archspec.specs.files import read_json
 from archspec.tree.node import Node
 from archspec.tree.tensors import modules
@@ -124,7 +123,7 @@ def _model_classes(tree: Node) -> Iterator[tuple[str, str, str]]:
             yield path, classes[path], node.scope.spec.model_type
 
 
-def load(stored: Mapping[str, Packed], expected: Mapping[str, Shape], tree: Node) -> Loaded:
+def load(stored: Mapping[str, StoredTensor], expected: Mapping[str, Shape], tree: Node) -> Loaded:
     """Return what the model of a tree takes from stored tensors, as transformers loads them."""
     transforms, base = [one for one in transforms_of(tree) if one.applies(stored)], base_prefix(tree)
     odd = (one.is_group or one.offset or _INDEX.search(one.pattern.pattern) for one in transforms)
@@ -133,9 +132,7 @@ def load(stored: Mapping[str, Packed], expected: Mapping[str, Shape], tree: Node
     collected: dict[str, tuple[Transform | None, Shapes]] = {}
     loaded = Loaded({}, {}, {}, set())
     for name in sorted(stored):
-        numbers = _NUMBER.findall(name) if is_regular else []
-        places = count(_PLACE)
-        key = _NUMBER.sub(lambda _, places=places: str(next(places)), name) if numbers else name
+        key, numbers = _without_numbers(name) if is_regular else (name, [])
         if key not in renamed:
             renamed[key] = _rename(key, transforms)
         target, converter, source = renamed[key]
@@ -155,6 +152,16 @@ def load(stored: Mapping[str, Packed], expected: Mapping[str, Shape], tree: Node
             loaded.shapes[name] = shape
             loaded.sources.setdefault(name, loaded.sources[target])
     return loaded
+
+
+def _without_numbers(name: str) -> tuple[str, list[str]]:
+    """Return a name with other numbers in place of its layer numbers, and these.
+
+    >>> _without_numbers("layers.3.mlp.experts.12.w1.weight")
+    ('layers.90000000.mlp.experts.90000001.w1.weight', ['3', '12'])
+    """
+    places = map(str, count(_PLACE))
+    return _NUMBER.sub(lambda _: next(places), name), _NUMBER.findall(name)
 
 
 def _rename(name: str, transforms: list[Transform]) -> Renamed:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from archspec.checkpoints.records import Shape, StoredTensor
 
+PACKED = "packed"
 _WORD = 32  # bits of the integers that elements are packed into
 _COMPANION = re.compile(  # names of tensors that are stored with the elements of a weight
     r"(.+?)(\.(qzeros|scales|biases|g_idx|scale|SCB|weight_format|(input|output|activation)_(global_)?scale"
@@ -24,21 +24,13 @@ _NEEDED = {".qweight": (".scales", ".qzeros"), ".weight_packed": (".weight_scale
 _CACHE_SCALE = re.compile(r"\.[kv]_(scale|zero_point)$|\.(k_proj|v_proj)\.output_scale$")
 
 
-class Packed(NamedTuple):
-    """A weight as a model names it: its shape, None if unknown, and how it is stored."""
-
-    shape: Shape | None
-    dtype: str
-    is_packed: bool = False
-    is_flat: bool = False  # only the number of elements is known
-
-
 def unpack(
     tensors: Iterable[StoredTensor], bits: int = 4, group: int = 64
-) -> tuple[dict[str, Packed], list[str]]:
-    """Return the weights of stored tensors by name, and the names of scales that are missing.
+) -> tuple[dict[str, StoredTensor], list[str]]:
+    """Return the weights of stored tensors by a model's names, and the names of scales that are missing.
 
-    ``bits`` and ``group`` are those of the config, for formats whose files do not show them.
+    The dtype of quantized weights is :data:`PACKED`. Their shape has one dimension if only the number of
+    elements is known. ``bits`` and ``group`` are those of the config, if files do not show them.
     """
     stored = {one.name: one for one in tensors}
     parts: dict[str, dict[str, StoredTensor]] = {}
@@ -56,9 +48,10 @@ def unpack(
         own, end = parts.get(name, {}), next((end for end in _NEEDED if name.endswith(end)), "")
         base = name.removesuffix(end)
         missing += [base + part for part in _NEEDED.get(end, ()) if part not in own]
-        label = base if end == "_blocks" else f"{base}.weight" if end else name
-        shape = one.shape if one.shape is None or not (own or end) else _shape(one, end, own, bits, group)
-        weights[label] = Packed(shape, one.dtype, bool(own or end), ".weight.absmax" in own)
+        if own or end:
+            shape = None if one.shape is None else _shape(one, end, own, bits, group)
+            one = one._replace(dtype=PACKED, shape=shape)
+        weights[base if end in ("", "_blocks") else f"{base}.weight"] = one
     return weights, missing
 
 

@@ -74,9 +74,9 @@ def read_checkpoint(paths: Sequence[str]) -> Checkpoint:
         if len(indexes) > 1:
             raise ArchspecError(f"{indexes[1].file}: a second index", help="pass one index")
         index = indexes[0] if indexes else _Index("", {}, None, [])
-        shards = {*index.listed.values()} - {*map(os.path.basename, files)}
-        files = [file for file in files if file != index.file]
-        files += filter(os.path.lexists, (_next_to(index.file, name) for name in sorted(shards)))
+        names = sorted({*index.listed.values()} - {*map(os.path.basename, files)})
+        shards = (os.path.join(os.path.dirname(index.file), name) for name in names)
+        files = [*(one for one in files if one != index.file), *filter(os.path.lexists, shards)]
         headers = [_read(file) for file in files]
         findings = [*index.findings, *(_compare_index(index, headers) if indexes else ())]
     except OSError as error:
@@ -96,10 +96,6 @@ def read_checkpoint(paths: Sequence[str]) -> Checkpoint:
     total = None if index.total is None else int(index.total)
     is_listed = bool(indexes) or all(one.tensors for one in headers)
     return Checkpoint(folder, headers, tensors, total, findings, is_listed)
-
-
-def _next_to(file: str, name: str) -> str:
-    return os.path.join(os.path.dirname(file), name)
 
 
 def _find_absent(headers: list[Header]) -> Iterator[Finding]:
