@@ -6,14 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf, prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.checking.conversions import Loaded, ignored_patterns, load
 from archspec.checking.packing import PACKED, unpack
 from archspec.checkpoints.records import ERROR, NOTE, Finding, Shape, StoredTensor, about
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.formats.stated import quantization_of
 from archspec.models.model import Model
 from archspec.tree.tensors import fold_layers
 
@@ -42,7 +41,7 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
     """Return the differences between a model and the stored tensors; ``is_listed`` if these are all."""
     expected = {one.name: one.shape for one in model.tensors()}
     ties = {one.name: one.tied_to or one.name for one in model.tensors()}
-    stored, incomplete = unpack(tensors, *_packed_sizes(model))
+    stored, incomplete = unpack(tensors)
     loaded = load(stored, expected, model.root)
     ignored, unused = ignored_patterns(model.root)
     there = {ties[name] for name in loaded.shapes}  # one of several tied tensors is enough
@@ -53,19 +52,24 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
         for name, target in loaded.unexpected.items()
     }
     shapes = {name: shape for name, shape in loaded.shapes.items() if shape is not None}
-    stored_as = {}
-    for name, shape in shapes.items():
-        first = loaded.sources[name][0]
-        is_flat = stored[first].dtype == PACKED and shape == (prod(expected[name]),)  # as bitsandbytes packs
-        if shape != expected[name] and not is_flat:
-            stored_as[name] = f"{shape}{'' if loaded.sources[name] == [name] else f' ({fold_layers(first)})'}"
-    own = {ties[name]: prod(shape) for name, shape in shapes.items()}
+    differing = {name: str(shape) for name, shape in shapes.items() if shape != expected[name]}
+    sizes, quantization = _quantization(model, loaded, stored)
+    for name, (size, wanted) in sizes.items():
+        if size != wanted:
+            differing.setdefault(name, f"{size:,} bytes instead of {wanted:,}")
+    stored_as = {
+        name: text if loaded.sources[name] == [name] else f"{text} ({fold_layers(loaded.sources[name][0])})"
+        for name, text in differing.items()
+    }
+    own = {ties[name]: prod(shapes.get(name, expected[name])) for name in loaded.shapes}
+    for name, (size, wanted) in sizes.items():
+        own[ties[name]] = prod(expected[name]) * size // wanted
     extra = (stored[name].shape or () for name, reason in reasons.items() if not reason)
     findings = [
         *differences(model, expected, missing, reasons, stored_as),
         *about("quantization", incomplete, "missing next to the quantized weight"),
         *about("conversion", sorted(loaded.unknown), "shapes are not compared", "", NOTE),
-        *_quantization(model, loaded, stored),
+        *quantization,
         *_dtypes(loaded, stored),
         *_twice(loaded, ties),
     ]
@@ -116,16 +120,6 @@ def compare_bytes(model: Model, total: int, findings: Iterable[Finding]) -> Iter
         yield Finding("bytes", message, severity=NOTE)
 
 
-def _packed_sizes(model: Model) -> tuple[int, int]:
-    """Return the bits and the group size of a config's quantization, else those of most files."""
-    found = quantization_of(model.quantized_config)
-    given: dict[str, Any] = dict(found.given) if found else {}
-    for group in (given.get("config_groups") or {}).values():
-        given |= group.get("weights") or {}
-    bits = next((given[key] for key in ("bits", "w_bit", "num_bits") if given.get(key)), 4)
-    return int(bits), max(0, int(given.get("group_size") or 0)) or 64
-
-
 def _unused_reason(model: Model, name: str, one: StoredTensor) -> str:
     """Return why transformers does not miss a stored tensor; empty for one that is unexpected."""
     parts = [part for part in model.whole.raw.values() if isinstance(part, dict)]
@@ -152,20 +146,35 @@ def _twice(loaded: Loaded, ties: Mapping[str, str]) -> Iterator[Finding]:
     yield from about("tied", twice, "tied by the config, but stored separately", "", NOTE)
 
 
-def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, StoredTensor]) -> Iterator[Finding]:
-    """Yield the weights that are quantized in the file only, or by the config only."""
-    packed = {name for name, of in loaded.sources.items() if any(stored[one].dtype == PACKED for one in of)}
-    wanted = set[str]()
+def _quantization(
+    model: Model, loaded: Loaded, stored: Mapping[str, StoredTensor]
+) -> tuple[dict[str, tuple[int, int]], list[Finding]]:
+    """Return the stored and expected bytes of quantized weights, and those that only one side quantizes."""
     try:
-        if model.is_quantized:
-            wanted = model.weights().quantized_names & loaded.shapes.keys()
+        wanted = model.weights().element_bytes if model.is_quantized else {}
     except ArchspecError as error:
         message = f"the config's quantization is not compared: {error.problems[0].message}"
-        yield Finding("quantization", message, severity=NOTE)
-        return
-    for side, names in (("config", wanted - packed), ("file", packed - wanted)):
-        if any(one.dtype for one in stored.values()):  # an index alone does not say
-            yield from by_layer("quantization", dict.fromkeys(sorted(names), f"quantized in the {side} only"))
+        return {}, [Finding("quantization", message, severity=NOTE)]
+    if not any(one.shape or one.bytes for one in stored.values()):
+        return {}, []  # an index alone does not say
+    packed: dict[tuple[str, ...], list[str]] = {}  # names of a model's weights by those of stored ones
+    for name, of in loaded.sources.items():
+        if any(stored[one].dtype == PACKED for one in of):
+            packed.setdefault(tuple(of), []).append(name)
+    sizes = {
+        name: (sum(stored[one].bytes for one in of), sum(wanted[one] for one in names))
+        for of, names in packed.items()
+        if {*names} <= wanted.keys() and all(stored[one].bytes for one in of)
+        for name in names
+    }
+    given = {name for names in packed.values() for name in names}
+    findings = list[Finding]()
+    for side, only in (
+        ("config", (wanted.keys() & loaded.shapes.keys()) - given),
+        ("file", given - wanted.keys()),
+    ):
+        findings += by_layer("quantization", dict.fromkeys(sorted(only), f"quantized in the {side} only"))
+    return sizes, findings
 
 
 def _dtypes(loaded: Loaded, stored: Mapping[str, StoredTensor]) -> Iterator[Finding]:
