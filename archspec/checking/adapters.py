@@ -13,15 +13,13 @@ from typing import Any
 from archspec.adapters.options import Options
 from archspec.adapters.targets import has_name
 from archspec.checking.conversions import load
-from archspec.checkpoints.records import Finding, StoredTensor, name_some
+from archspec.checkpoints.records import NOTE, Finding, Shape, StoredTensor, about, name_some
 from archspec.errors import ArchspecError
 from archspec.models.model import Model
 from archspec.tree.tensors import Tensor
 
 _PREFIX = "base_model.model."
-_PART = re.compile(
-    r"(.+)\.lora_(A|B|embedding_A|embedding_B|magnitude_vector)(\.default)?(\.weight|\.bias)?$"
-)
+_PART = re.compile(r"(.+)\.lora_(A|B|embedding_A|embedding_B|magnitude_vector)(\.default)?(\.weight)?$")
 
 
 def compare_adapter(
@@ -35,25 +33,63 @@ def compare_adapter(
             parts.setdefault(found[1], {})[found[2]] = one
         else:
             saved[one.name.removeprefix(_PREFIX)] = one
+    known, trained, notes = _predict(model, options)
+    yield from notes
     ranks = Options(r=options.get("r", 8), rank_pattern=options.get("rank_pattern") or {})
     base = _tensors_of(model, [*saved, *(f"{module}.weight" for module in parts)])
-    if model:
-        for name, one in saved.items():
+    for name, one in saved.items():
+        if model and not notes and known.get(one.name) != one.shape:
             yield from _compare_saved(model, base.get(name), one)
     for module, pair in parts.items():
         of, names = base.get(f"{module}.weight"), tuple(one.name for one in pair.values())
-        if not ({"A", "B"} <= pair.keys() or {"embedding_A", "embedding_B"} <= pair.keys()):
+        if not _is_pair(pair):
             message = f"{module} has only a part of its tensors: {name_some(names)}"
             yield Finding("adapter", message, "", names)
+        if all(known.get(one.name) == one.shape for one in pair.values()):
+            continue
         if model and not of:
             yield Finding("adapter", f"the base has no module {module} with a weight", "", names)
         else:
             weight = of.name if of else f"{module}.weight"
             yield from _compare_pair(weight, of, ranks.rank_of(module), pair.items())
-    targets = options.get("target_modules")
-    for target in targets if isinstance(targets, list) and tensors else ():
-        if not any(has_name(module, [target]) for module in parts):
-            yield Finding("adapter", f"target_modules names {target}, but no tensor is stored for it")
+    if tensors:
+        has_former_names = not {one.name for one in tensors} <= known.keys()
+        yield from _find_lost(options, parts, [] if has_former_names else trained, tensors)
+
+
+def _is_pair(parts: Iterable[str]) -> bool:
+    return any({f"{kind}A", f"{kind}B"} <= {*parts} for kind in ("", "embedding_"))
+
+
+def _find_lost(
+    options: Mapping[str, Any],
+    parts: Mapping[str, Mapping[str, StoredTensor]],
+    trained: list[str],
+    tensors: list[StoredTensor],
+) -> Iterator[Finding]:
+    """Yield targets without tensors, and trained tensors that are not stored."""
+    targets, stored = options.get("target_modules"), {one.name for one in tensors}
+    listed = targets if isinstance(targets, list) else []
+    absent = [target for target in listed if not any(has_name(module, [target]) for module in parts)]
+    for target in absent:
+        yield Finding("adapter", f"target_modules names {target}, but no tensor is stored for it")
+    reported = [*absent, *(module for module, pair in parts.items() if not _is_pair(pair))]
+    modules = {name: name.removeprefix(_PREFIX).partition(".lora_")[0] for name in trained}
+    lost = (name for name in trained if name not in stored and not has_name(modules[name], reported))
+    yield from about("adapter", lost, "trained, but not stored")
+
+
+def _predict(
+    model: Model | None, options: Mapping[str, Any]
+) -> tuple[dict[str, Shape], list[str], list[Finding]]:
+    """Return shapes of the model with its adapter by names in files, the trained names, and notes."""
+    try:
+        found = model.lora(options).tensors(frozen=True) if model else []
+    except ArchspecError as error:
+        message = f"tensors are compared by their modules only: {error.problems[0].message}"
+        return {}, [], [Finding("adapter", message, severity=NOTE)]
+    shapes = {one.saved_name: one.shape for one in found}
+    return shapes, [one.saved_name for one in found if one.trainable], []
 
 
 def _tensors_of(model: Model | None, names: list[str]) -> dict[str, Tensor]:
