@@ -38,7 +38,7 @@ def compare_adapter(
     ranks = Options(r=options.get("r", 8), rank_pattern=options.get("rank_pattern") or {})
     base = _tensors_of(model, [*saved, *(f"{module}.weight" for module in parts)])
     for name, one in saved.items():
-        if model and not notes and known.get(one.name) != one.shape:
+        if model and (name in base or not notes) and known.get(one.name) != one.shape:
             yield from _compare_saved(model, base.get(name), one)
     for module, pair in parts.items():
         of, names = base.get(f"{module}.weight"), tuple(one.name for one in pair.values())
