@@ -13,7 +13,7 @@ from archspec.checkpoints.records import BITS, StoredTensor
 from archspec.tree.tensors import fold_layers
 
 PACKED = "packed"
-_ELEMENTS = re.compile(r"(.+)(\.qweight|\.weight_packed|\.W_q|\._weight_qdata|_blocks)$")
+_ELEMENTS = (".qweight", ".weight_packed", ".W_q", "._weight_qdata", "_blocks")  # ends of names
 _NEEDED = {".qweight": (".scales", ".qzeros"), ".weight_packed": (".weight_scale",), "_blocks": ("_scales",)}
 _COMPANION = re.compile(  # names of tensors that are stored next to a weight under its own name
     r"(.+?)(\.(scales|biases|scale|SCB|weight_format|(input|output|activation)_scale|input_zero_point"
@@ -33,33 +33,35 @@ def unpack(tensors: Iterable[StoredTensor]) -> tuple[dict[str, StoredTensor], li
     scales. Their shape is None if elements are packed into words.
     """
     stored = {one.name: one for one in tensors}
-    found = {name: match for name in stored if (match := _ELEMENTS.match(name))}
-    modules = {match[1]: name for name, match in found.items()}
+    ends = {name: next(filter(name.endswith, _ELEMENTS)) for name in stored if name.endswith(_ELEMENTS)}
+    modules = {name.removesuffix(end): name for name, end in ends.items()}
     parts: dict[str, set[str]] = {}
     for name in stored:
         base, _, last = name.rpartition(".")
-        data = modules.get(base, name) if last != "bias" else name
+        if last in ("weight", "bias"):
+            continue
+        data = modules.get(base, name)
         if data == name and (companion := _COMPANION.match(name)):
             labels = (companion[1] + end for end in (".weight", "_blocks", ""))
             data = next((label for label in labels if label in stored), name)
         if data != name and stored[data].dtype in _PACKED_DTYPES:
             parts.setdefault(data, set()).add(name)
     companions = set[str]().union(*parts.values())
-    bases = {data: found[data][1] if data in found else data.removesuffix(".weight") for data in parts}
+    bases = {name: name.removesuffix(ends.get(name, ".weight")) for name in (*ends, *parts)}
     usual: dict[tuple[str, str], set[str]] = {}  # ends of companions, by the weight's name in all layers
-    for data, base in bases.items():
-        ends = {name.removeprefix(base) for name in parts[data]}
-        usual.setdefault((fold_layers(data), stored[data].dtype), set()).update(ends)
+    for data, names in parts.items():
+        own = {name.removeprefix(bases[data]) for name in names}
+        usual.setdefault((fold_layers(data), stored[data].dtype), set()).update(own)
     weights, missing = {}, []
     for name, one in stored.items():
-        if name in companions or _CACHE_SCALE.search(name):
-            continue
-        base, end = found[name].groups() if name in found else (bases.get(name, name), "")
-        needed = {*_NEEDED.get(end, ()), *usual.get((fold_layers(name), one.dtype), ())}
-        missing += sorted(base + part for part in needed if base + part not in stored)
-        if end or name in parts:
+        if name in bases:
+            base, end = bases[name], ends.get(name, "")
+            needed = {*_NEEDED.get(end, ()), *usual.get((fold_layers(name), one.dtype), ())}
+            missing += sorted(base + part for part in needed if base + part not in stored)
             shape = one.shape if one.dtype in _WHOLE else None
             size = prod(one.shape or ()) * BITS.get(one.dtype, 0) // 8
-            one = one._replace(dtype=PACKED, shape=shape, bytes=size)
-        weights[f"{base}.weight" if end not in ("", "_blocks") else base if end else name] = one
+            label = f"{base}.weight" if end not in ("", "_blocks") else base if end else name
+            weights[label] = one._replace(dtype=PACKED, shape=shape, bytes=size)
+        elif name not in companions and not _CACHE_SCALE.search(name):
+            weights[name] = one
     return weights, missing
