@@ -203,12 +203,12 @@ def _convert(
 
 
 def _stack(parts: Parts, _: list[Shape], dim: int) -> Parts:
-    return [[(*_same(part)[:dim], len(part), *_same(part)[dim:])] for part in parts]
+    return [[(*_common_shape(part)[:dim], len(part), *_common_shape(part)[dim:])] for part in parts]
 
 
 def _concatenate(parts: Parts, _: list[Shape], dim: int) -> Parts:
     every = [shape for part in parts for shape in part]
-    others = _same([_resize(shape, dim, 0) for shape in every])
+    others = _common_shape([_resize(shape, dim, 0) for shape in every])
     return [[_resize(others, dim, sum(shape[dim] for shape in every))]]
 
 
@@ -247,7 +247,7 @@ _OPERATIONS: dict[str, Callable[..., Parts]] = {
 }
 
 
-def _same(shapes: list[Shape]) -> Shape:
+def _common_shape(shapes: list[Shape]) -> Shape:
     """Return the shape that all have. Errors: :class:`ValueError` if they differ."""
     (one,) = {*shapes}
     return one
