@@ -148,6 +148,11 @@ class Weights:
         return found
 
     @property
+    def quantized_names(self) -> set[str]:
+        """The names of the parameters that are stored in the quantized format."""
+        return {*self._sizes}
+
+    @property
     def element_bytes(self) -> dict[str, int]:
         """The bytes of each quantized parameter's packed elements, without scales."""
         return {name: one.elements for name, one in self._sizes.items() if one.elements}
