@@ -27,6 +27,24 @@ from archspec.tree.tensors import fold_layers
 
 _RENAMES = ("WeightRenaming", "PrefixChange", "GroupWeightRename", "Inkling2IndexOffsetWeightRename")
 _ARGUMENTS = ("dim", "dim0", "dim1", "check_dims")  # of operations, which change shapes
+_OTHERS: list[dict[str, Any]] = [  # of mlx-lm
+    {"pattern": r"(?P<g0>\.block_sparse_moe\.switch_mlp\.)", "targets": [".mlp.switch_mlp."]},
+    {
+        "pattern": r"(?P<g0>\.switch_mlp\.gate_proj\.weight)|(?P<g1>\.switch_mlp\.up_proj\.weight)",
+        "targets": [".experts.gate_up_proj"],
+        "operations": [["Concatenate", 1]],
+    },
+    {
+        "pattern": r"(?P<g0>\.switch_mlp\.down_proj\.weight)",
+        "targets": [".experts.down_proj"],
+        "operations": [["Interleave"]],
+    },
+    {
+        "pattern": r"(?P<g0>\.self_attn\.embed_q\.weight)|(?P<g1>\.self_attn\.unembed_out\.weight)",
+        "targets": [".self_attn.kv_b_proj.weight"],
+        "operations": [["Heads"]],
+    },
+]
 
 
 def write_conversions() -> None:
@@ -43,7 +61,8 @@ def write_conversions() -> None:
             ignored[name] = lists
     parts = {"transforms": transforms, "prefixes": prefixes, "ignored": ignored}
     text = ",\n".join(f"{json.dumps(name)}: {{\n{_rows(table)}\n}}" for name, table in parts.items())
-    _write(FILE, f'{{"transformers": "{versions()["transformers"]}",\n{text}}}\n')
+    head = f'"transformers": "{versions()["transformers"]}",\n"others": {json.dumps(_OTHERS)}'
+    _write(FILE, f"{{{head},\n{text}}}\n")
 
 
 def write_names() -> None:
@@ -82,14 +101,11 @@ def _transform(one: Any) -> dict[str, Any]:
     kind = type(one).__name__
     found = {"pattern": one.compiled_sources.pattern, "targets": one.target_patterns}
     if kind in _RENAMES:
-        found |= {"group": True} if kind == "GroupWeightRename" else {}
+        found |= {"is_group": True} if kind == "GroupWeightRename" else {}
         return found | ({"offset": one.offset} if hasattr(one, "offset") else {})
     if kind != "WeightConverter":
         return found | {"operations": [[kind]]}
-    return found | {
-        "sources": one.source_patterns,
-        "operations": [[*_operation(step)] for step in one.operations],
-    }
+    return found | {"operations": [[*_operation(step)] for step in one.operations]}
 
 
 def _operation(step: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from archspec.arguments import check_arguments_of
 from archspec.checking.adapters import compare_adapter
-from archspec.checking.comparison import Comparison, compare, expected_bytes
+from archspec.checking.comparison import Comparison, compare, compare_bytes
 from archspec.checking.gguf import compare_gguf, name_classes
 from archspec.checking.likely import Likely, likely_classes
 from archspec.checking.suggestions import suggest
@@ -25,34 +25,18 @@ from archspec.reports import Block, Table
 from archspec.specs.search_path import Specs, library_of
 from archspec.terminal import number
 
-KINDS = {  # of findings
-    "missing": "a tensor of the model is not stored",
-    "unexpected": "a stored tensor is not a part of the model",
-    "shape": "a tensor has another shape than the config gives",
-    "bytes": "the bytes do not fit shapes or config",
-    "dtype": "a tensor has another dtype than in other layers; a note if dtypes are mixed",
-    "tied": "a note: tied tensors are stored twice",
-    "quantization": "other weights are quantized than the config states, or scales are missing",
-    "adapter": "an adapter's tensor does not fit its base",
-    "duplicate": "a name is listed twice",
-    "overlap": "tensors share bytes",
-    "gap": "bytes belong to no tensor",
-    "truncated": "a file is shorter than its header says",
-    "shards": "the files do not have the tensors that the index lists",
-    "total_size": "the index states another size than the files have",
-    "pointer": "a git LFS pointer stands for the file",
-    "unused": "stored tensors that transformers ignores",
-    "metadata": "the metadata of a GGUF file have other sizes than the config",
-    "conversion": "shapes are not compared",
-    "config": "the config cannot be compared; a note if its class is not supported",
-}
+KINDS = (  # of findings; docs/how-to/check-a-checkpoint.md says what they mean
+    *("missing", "unexpected", "shape", "bytes", "dtype", "tied", "quantization", "adapter", "duplicate"),
+    *("overlap", "gap", "truncated", "shards", "total_size", "pointer", "unused", "metadata", "conversion"),
+    "config",
+)
 _COMMANDS = {ERROR: "error", NOTE: "notice"}  # of GitHub Actions
 _HEADS = {  # of peft's task types that add one
     "SEQ_CLS": "ForSequenceClassification",
     "TOKEN_CLS": "ForTokenClassification",
     "QUESTION_ANS": "ForQuestionAnswering",
 }
-_ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 
 
 class FileFacts(Record):
@@ -67,7 +51,7 @@ class FileFacts(Record):
 class FindingFacts(Record):
     """a finding"""
 
-    kind: str = fact("its kind", choices=tuple(KINDS))
+    kind: str = fact("its kind", choices=KINDS)
     severity: str = fact("error for a difference", choices=(ERROR, NOTE))
     message: str = fact("the finding as a sentence")
     file: str = fact("the file; may be empty")
@@ -93,8 +77,12 @@ class Check(Report):
     """
 
     architecture: str | None = fact("the class of the config, or null", title="architecture")
-    format: str = fact("the formats of the files", title="format")
-    tensors: int = fact("number of stored tensors", title="tensors")
+    format: str = fact(
+        "the formats of the files",
+        lambda self: ", ".join(dict.fromkeys(one.format for one in self.files)),
+        title="format",
+    )
+    tensors: int = fact("number of stored tensors", lambda self: len(self.stored), title="tensors")
     params: int | None = fact("elements of all tensors; null if a shape is unknown", title="elements")
     bytes: int | None = fact(
         "bytes of all tensors, or as the index states; null if unknown",
@@ -109,21 +97,17 @@ class Check(Report):
         "without a config, the classes with the most names in common", kind="list[LikelyFacts]"
     )
 
-    def __init__(self, checkpoint: Checkpoint, model: Model | None, findings: Sequence[Finding]) -> None:
-        self.files, self.findings = checkpoint.headers, [*findings]
+    def __init__(self, checkpoint: Checkpoint, model: Model | None, findings: list[Finding]) -> None:
+        self.files, self.stored, self.findings = checkpoint.headers, checkpoint.tensors, findings
+        self.suggestions, self.likely = list[str](), list[Likely]()
         self.architecture = model.architecture if model else None
-        self.format = ", ".join(dict.fromkeys(one.format for one in self.files))
-        stored = checkpoint.tensors
-        is_whole = checkpoint.is_listed and all(one.shape is not None for one in stored)
-        self.tensors = len(stored)
-        self.params = sum(one.numel for one in stored) if is_whole else None
-        self.bytes = sum(one.bytes for one in stored) if is_whole else checkpoint.total_bytes
+        is_whole = checkpoint.is_listed and all(one.shape is not None for one in self.stored)
+        self.params = sum(one.numel for one in self.stored) if is_whole else None
+        self.bytes = sum(one.bytes for one in self.stored) if is_whole else checkpoint.total_bytes
         counts: Counter[str] = Counter()
-        for one in stored:
+        for one in self.stored:
             counts[one.dtype] += one.numel
         self.dtypes = {dtype: count for dtype, count in counts.most_common() if dtype}
-        self.suggestions: list[str] = []
-        self.likely: list[Likely] = []
 
     @property
     def exit_code(self) -> int:
@@ -155,8 +139,8 @@ class Check(Report):
         """Return the findings as annotations of GitHub Actions."""
         lines = []
         for one in self.findings:
-            text = "".join(_ESCAPES.get(sign, sign) for sign in f"[{one.kind}] {one.message}")
             where = f" file={one.file}" if one.file and not {*one.file} & {*":,%\r\n"} else ""
+            text = f"[{one.kind}] {one.message}".translate(_ESCAPES)
             lines.append(f"::{_COMMANDS[one.severity]}{where}::{text}")
         return "\n".join(lines)
 
@@ -182,17 +166,17 @@ def check(
     stated = os.path.join(checkpoint.folder, "config.json")
     source = options.get("base_model_name_or_path") or (stated if os.path.lexists(stated) else None)
     model, findings = None, [*checkpoint.findings]
-    if config is not None:
-        model = _load(config, architecture, specs, options)
-    elif source is not None:
-        try:
-            model = _load(source, architecture, specs, options)
-        except ArchspecError as error:
-            message, severity = error.problems[0].message, ERROR
-            if options or isinstance(error, UnknownArchitectureError):
-                message, severity = f"only headers are checked: {message}", NOTE
-            help_ = f"pass {'the base model' if options else 'another one'} with {option('config', 'CONFIG')}"
-            findings.append(Finding("config", message, "", (), severity, help_))
+    try:
+        if config is not None or source is not None:
+            model = _load(source if config is None else config, architecture, specs, options)
+    except ArchspecError as error:
+        if config is not None:
+            raise
+        message, severity = error.problems[0].message, ERROR
+        if options or isinstance(error, UnknownArchitectureError):
+            message, severity = f"only headers are checked: {message}", NOTE
+        help_ = f"pass {'the base model' if options else 'another one'} with {option('config', 'CONFIG')}"
+        findings.append(Finding("config", message, "", (), severity, help_))
     found = Check(checkpoint, model, findings)
     if options:
         found.findings += compare_adapter(model, options, checkpoint.tensors)
@@ -228,26 +212,20 @@ def _compare(found: Check, model: Model, checkpoint: Checkpoint) -> None:
     tensors, metadata, is_listed = checkpoint.tensors, checkpoint.metadata, checkpoint.is_listed
 
     def compare_with(model: Model) -> Comparison:
+        if not tensors:
+            return Comparison([], 0)
         return compare_gguf(model, tensors, metadata) if metadata else compare(model, tensors, is_listed)
 
-    compared = compare_with(model) if tensors else Comparison([], 0)
+    compared = compare_with(model)
     found.findings += compared.findings
-    if found.params is not None and tensors:
-        if not compared.fits:
-            found.suggestions = [*suggest(model, compared.elements, lambda one: compare_with(one).fits)]
-        return
-    total = checkpoint.total_bytes or sum(one.size for one in checkpoint.headers)
-    if not total or any(one.kind == "shards" and one.severity == ERROR for one in found.findings):
-        return
-    unused = (name for one in compared.findings if one.kind == "unused" for name in one.tensors)
-    size, width = expected_bytes(model, total, unused)
-    if width is None:
-        message = f"the files have {total:,} bytes of tensors, but the config gives {size:,}"
-        found.findings.append(Finding("bytes", message))
-    elif width != dtype_bytes(model.dtype) and model.dtype_note is None:
-        message = f"the bytes fit weights of {8 * width} bits, but the config's dtype is {model.dtype}"
-        found.findings.append(Finding("bytes", message, severity=NOTE))
-    if not model.is_quantized and (width is None or not compared.fits):
+    elements, is_explained = compared.elements, compared.fits
+    if found.params is None or not tensors:
+        total = checkpoint.total_bytes or sum(one.size for one in checkpoint.headers)
+        if not total or any(one.kind == "shards" and one.severity == ERROR for one in found.findings):
+            return
+        problem = [*compare_bytes(model, total, compared.findings)]
+        found.findings += problem
         elements = total // dtype_bytes(model.dtype)
-        fits = suggest(model, elements, lambda one: not tensors or compare_with(one).fits)
-        found.suggestions = [*fits]
+        is_explained = model.is_quantized or (compared.fits and not any(x.severity == ERROR for x in problem))
+    if not is_explained:
+        found.suggestions = [*suggest(model, elements, lambda one: compare_with(one).fits)]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf, prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.checking.conversions import Loaded, ignored_patterns, load
-from archspec.checking.packing import Packed, unpack
+from archspec.checking.packing import PACKED, unpack
 from archspec.checkpoints.records import ERROR, NOTE, Finding, Shape, StoredTensor, about
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.formats.stated import quantization_of
 from archspec.models.model import Model
 from archspec.tree.tensors import fold_layers
 
@@ -42,7 +41,7 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
     """Return the differences between a model and the stored tensors; ``is_listed`` if these are all."""
     expected = {one.name: one.shape for one in model.tensors()}
     ties = {one.name: one.tied_to or one.name for one in model.tensors()}
-    stored, incomplete = unpack(tensors, *_packed_sizes(model))
+    stored, incomplete = unpack(tensors)
     loaded = load(stored, expected, model.root)
     ignored, unused = ignored_patterns(model.root)
     there = {ties[name] for name in loaded.shapes}  # one of several tied tensors is enough
@@ -53,29 +52,28 @@ def compare(model: Model, tensors: list[StoredTensor], is_listed: bool = True) -
         for name, target in loaded.unexpected.items()
     }
     shapes = {name: shape for name, shape in loaded.shapes.items() if shape is not None}
-    own = {ties[name]: prod(shape) for name, shape in shapes.items()}
-    flat = {name for name, of in loaded.sources.items() if stored[of[0]].is_flat}  # only the size is known
-    wrong = [
-        name
-        for name, shape in shapes.items()
-        if shape != expected[name] and (name not in flat or prod(shape) != prod(expected[name]))
-    ]
-    extra = (stored[name].shape or () for name, reason in reasons.items() if not reason)
-    elements = sum(own.values()) + sum(map(prod, extra))
+    differing = {name: str(shape) for name, shape in shapes.items() if shape != expected[name]}
+    sizes, quantization = _quantization(model, loaded, stored)
+    for name, (size, wanted) in sizes.items():
+        if size != wanted:
+            differing.setdefault(name, f"{size:,} bytes instead of {wanted:,}")
     stored_as = {
-        name: f"{shapes[name]}{'' if of == [name] else f' ({fold_layers(of[0])})'}"
-        for name, of in loaded.sources.items()
-        if name in wrong
+        name: text if loaded.sources[name] == [name] else f"{text} ({fold_layers(loaded.sources[name][0])})"
+        for name, text in differing.items()
     }
+    own = {ties[name]: prod(shapes.get(name, expected[name])) for name in loaded.shapes}
+    for name, (size, wanted) in sizes.items():
+        own[ties[name]] = prod(expected[name]) * size // wanted
+    extra = (stored[name].shape or () for name, reason in reasons.items() if not reason)
     findings = [
         *differences(model, expected, missing, reasons, stored_as),
         *about("quantization", incomplete, "missing next to the quantized weight"),
         *about("conversion", sorted(loaded.unknown), "shapes are not compared", "", NOTE),
-        *_quantization(model, loaded, stored),
+        *quantization,
         *_dtypes(loaded, stored),
         *_twice(loaded, ties),
     ]
-    return Comparison(findings, elements)
+    return Comparison(findings, sum(own.values()) + sum(map(prod, extra)))
 
 
 def differences(
@@ -86,48 +84,45 @@ def differences(
     stored_as: Mapping[str, object],
 ) -> Iterator[Finding]:
     """Yield missing tensors, those that the model does not have, if without a reason, and other shapes."""
-    extra = (name for name, reason in reasons.items() if not reason)
-    yield from by_layer("missing", missing, lambda name: f"{expected[name]} is missing")
-    yield from by_layer("unexpected", extra, lambda _: f"not a part of {model.architecture}")
-    yield from by_layer("shape", stored_as, lambda name: f"stored as {stored_as[name]}, not {expected[name]}")
-    yield from by_layer("unused", filter(reasons.get, reasons), lambda name: reasons[name], NOTE)
+    surplus = {name: reason or f"not a part of {model.architecture}" for name, reason in reasons.items()}
+    shapes = {name: f"stored as {stored_as[name]}, not {expected[name]}" for name in stored_as}
+    yield from by_layer("missing", {name: f"{expected[name]} is missing" for name in missing})
+    yield from by_layer("unexpected", {name: text for name, text in surplus.items() if not reasons[name]})
+    yield from by_layer("shape", shapes)
+    yield from by_layer("unused", {name: text for name, text in reasons.items() if text}, NOTE)
 
 
-def expected_bytes(model: Model, total: int, unused: Iterable[str]) -> tuple[int, int | None]:
-    """Return the bytes of a model's weights, and the bytes per weight with which ``total`` fits, or None.
+def compare_bytes(model: Model, total: int, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the difference between the bytes of files whose headers are not there, and those of a model.
 
-    Files may have another dtype than the config, tied weights twice, buffers, ``unused`` tensors and headers.
+    Files may have another dtype than the config, tied weights twice, buffers, headers, and tensors
+    that ``findings`` call unused.
     """
     width = dtype_bytes(model.dtype)
     try:
         stored = model.weights().bytes
     except ArchspecError:
-        return 0, width
+        return
     twice = sum(one.numel for one in model.tensors() if one.tied_to)
     sizes = [(width, stored), (width, stored + width * twice)]
     for other in () if model.is_quantized else (2, 4):
         sizes += [(other, other * (model.params + more)) for more in (0, twice)]
     slack: float = 8 * model.buffers + _ENTRY_BYTES * len(model.tensors())
     positions = max((int(model.config.raw.get(key) or 0) for key in _POSITIONS), default=0)
-    for name in unused:
+    for name in (name for one in findings if one.kind == "unused" for name in one.tensors):
         slack += positions**2 if _MASK.search(name) else 0 if _OBSOLETE.search(name) else inf
-    fits = (one for one, size in sizes if -size // _SLACK <= total - size <= size // _SLACK + slack)
-    return stored, next(fits, None)
+    widths = [one for one, size in sizes if -size // _SLACK <= total - size <= size // _SLACK + slack]
+    if not widths:
+        message = f"the files have {total:,} bytes of tensors, but the config gives {stored:,}"
+        yield Finding("bytes", message)
+    elif widths[0] != width and model.dtype_note is None:
+        message = f"the bytes fit weights of {8 * widths[0]} bits, but the config's dtype is {model.dtype}"
+        yield Finding("bytes", message, severity=NOTE)
 
 
-def _packed_sizes(model: Model) -> tuple[int, int]:
-    """Return the bits and the group size of a config's quantization, else those of most files."""
-    found = quantization_of(model.quantized_config)
-    given: dict[str, Any] = dict(found.given) if found else {}
-    for group in (given.get("config_groups") or {}).values():
-        given |= group.get("weights") or {}
-    bits = next((given[key] for key in ("bits", "w_bit", "num_bits") if given.get(key)), 4)
-    return int(bits), max(0, int(given.get("group_size") or 0)) or 64
-
-
-def _unused_reason(model: Model, name: str, one: Packed) -> str:
+def _unused_reason(model: Model, name: str, one: StoredTensor) -> str:
     """Return why transformers does not miss a stored tensor; empty for one that is unexpected."""
-    parts = (one for one in model.whole.raw.values() if isinstance(one, dict))
+    parts = [part for part in model.whole.raw.values() if isinstance(part, dict)]
     fields = {
         key: value for part in (*parts, model.whole.raw, model.config.raw) for key, value in part.items()
     }
@@ -151,50 +146,62 @@ def _twice(loaded: Loaded, ties: Mapping[str, str]) -> Iterator[Finding]:
     yield from about("tied", twice, "tied by the config, but stored separately", "", NOTE)
 
 
-def _quantization(model: Model, loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
-    """Yield the weights that are quantized in the file only, or by the config only."""
-    packed = {name for name, of in loaded.sources.items() if any(stored[one].is_packed for one in of)}
-    wanted = set[str]()
-    if model.is_quantized:
-        try:
-            wanted = model.weights().quantized_names & loaded.shapes.keys()
-        except ArchspecError as error:
-            message = f"the config's quantization is not compared: {error.problems[0].message}"
-            yield Finding("quantization", message, severity=NOTE)
-            return
-    if not any(one.dtype for one in stored.values()):
-        return  # an index alone does not say
-    yield from by_layer("quantization", sorted(wanted - packed), lambda _: "quantized in the config only")
-    yield from by_layer("quantization", sorted(packed - wanted), lambda _: "quantized in the file only")
+def _quantization(
+    model: Model, loaded: Loaded, stored: Mapping[str, StoredTensor]
+) -> tuple[dict[str, tuple[int, int]], list[Finding]]:
+    """Return the stored and expected bytes of quantized weights, and those that only one side quantizes."""
+    try:
+        wanted = model.weights().element_bytes if model.is_quantized else {}
+    except ArchspecError as error:
+        message = f"the config's quantization is not compared: {error.problems[0].message}"
+        return {}, [Finding("quantization", message, severity=NOTE)]
+    if not any(one.shape or one.bytes for one in stored.values()):
+        return {}, []  # an index alone does not say
+    packed: dict[tuple[str, ...], list[str]] = {}  # names of a model's weights by those of stored ones
+    for name, of in loaded.sources.items():
+        if any(stored[one].dtype == PACKED for one in of):
+            packed.setdefault(tuple(of), []).append(name)
+    sizes = {
+        name: (sum(stored[one].bytes for one in of), sum(wanted[one] for one in names))
+        for of, names in packed.items()
+        if {*names} <= wanted.keys() and all(stored[one].bytes for one in of)
+        for name in names
+    }
+    given = {name for names in packed.values() for name in names}
+    findings = list[Finding]()
+    for side, only in (
+        ("config", (wanted.keys() & loaded.shapes.keys()) - given),
+        ("file", given - wanted.keys()),
+    ):
+        findings += by_layer("quantization", dict.fromkeys(sorted(only), f"quantized in the {side} only"))
+    return sizes, findings
 
 
-def _dtypes(loaded: Loaded, stored: Mapping[str, Packed]) -> Iterator[Finding]:
+def _dtypes(loaded: Loaded, stored: Mapping[str, StoredTensor]) -> Iterator[Finding]:
     """Yield weights whose dtype differs from that of the same weight in most layers, and mixed dtypes."""
     used = sorted({source for of in loaded.sources.values() for source in of})
-    plain = {name: stored[name].dtype for name in used if stored[name].dtype and not stored[name].is_packed}
+    plain = {name: stored[name].dtype for name in used if stored[name].dtype not in ("", PACKED)}
     folds = {name: fold_layers(name) for name in plain}
     counts: dict[str, Counter[str]] = {}
     for name, dtype in plain.items():
         counts.setdefault(folds[name], Counter())[dtype] += 1
     usual = {fold: found.most_common(1)[0][0] for fold, found in counts.items()}
-    odd = [name for name, dtype in plain.items() if dtype != usual[folds[name]]]
-    yield from by_layer("dtype", odd, lambda name: f"{plain[name]}, unlike other layers")
+    odd = {name: dtype for name, dtype in plain.items() if dtype != usual[folds[name]]}
+    yield from by_layer("dtype", {name: f"{dtype}, unlike other layers" for name, dtype in odd.items()})
     floats = Counter(dtype for dtype in plain.values() if "float" in dtype)
-    most = floats.most_common(1)[0][0] if floats else ""
-    rare = [name for name, dtype in plain.items() if dtype in floats and dtype != most and name not in odd]
-    yield from by_layer("dtype", rare, lambda name: f"{plain[name]}, but most weights are {most}", NOTE)
+    most = max(floats, key=lambda dtype: floats[dtype], default="")
+    rare = (name for name in plain if plain[name] in floats and plain[name] != most and name not in odd)
+    yield from by_layer("dtype", {name: f"{plain[name]}, but most weights are {most}" for name in rare}, NOTE)
 
 
-def by_layer(
-    kind: str, names: Iterable[str], message: Callable[[str], str], severity: str = ERROR
-) -> Iterator[Finding]:
+def by_layer(kind: str, messages: Mapping[str, str], severity: str = ERROR) -> Iterator[Finding]:
     """Yield one finding for all names that differ in layer numbers only and have the same message."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for name in names:
-        groups.setdefault((fold_layers(name), message(name)), []).append(name)
-    for (fold, text), some in groups.items():
+    for name, message in messages.items():
+        groups.setdefault((fold_layers(name), message), []).append(name)
+    for (fold, message), some in groups.items():
         label = some[0] if len(some) == 1 else f"{len(some):,} tensors {fold}"
-        yield Finding(kind, f"{label}: {text}", "", tuple(some), severity)
+        yield Finding(kind, f"{label}: {message}", "", tuple(some), severity)
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

@@ -7,28 +7,21 @@ Source: transformers/core_model_loading.py (`convert_and_load_state_dict_in_mode
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import count
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
-from archspec.checking.packing import Packed
-from archspec.checkpoints.records import Shape
+from archspec.checkpoints.records import Shape, StoredTensor
 from archspec.specs.files import read_json
 from archspec.tree.node import Node
 from archspec.tree.tensors import modules
 
 FILE = "conversions.json"
-_EXPERTS_MLX = r"\.switch_mlp\.gate_proj\.weight", r"\.switch_mlp\.up_proj\.weight"
-_HEADS_MLX = r"\.self_attn\.embed_q\.weight", r"\.self_attn\.unembed_out\.weight"
-_MLX: tuple[tuple[tuple[str, ...], str, list[Any]], ...] = (  # of mlx-lm: sources, target, operation
-    ((r"\.block_sparse_moe\.switch_mlp\.",), ".mlp.switch_mlp.", []),
-    (_EXPERTS_MLX, ".experts.gate_up_proj", ["Concatenate", 1]),
-    ((r"\.switch_mlp\.down_proj\.weight",), ".experts.down_proj", ["Interleave"]),
-    (_HEADS_MLX, ".self_attn.kv_b_proj.weight", ["Heads"]),
-)
 _INDEX = re.compile(r"\.\d")  # in the pattern of a transform: it depends on a layer number
-_PLACE = 90_000_000  # and the following numbers stand for layer numbers
+_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # of a layer or an expert
+_PLACE = 90_000_000  # and the following numbers stand for the numbers of a name
 Parts = list[list[Shape]]  # the shapes of the tensors of each source
 Shapes = dict[int, list[Shape | None]]  # of the tensors that each source pattern found
 
@@ -37,29 +30,27 @@ class Transform(NamedTuple):
     """Names that match the pattern get the first target in its place; group `g1` is the second source."""
 
     pattern: re.Pattern[str]
-    targets: list[str]
-    operations: list[list[Any]]
     prefixes: tuple[str, ...]  # it applies below one of these
-    is_group: bool  # each source has its target, once a name matched the first source
-    offset: int  # added to the number that the pattern captures
+    targets: list[str]
+    operations: Sequence[list[Any]] = ()
+    is_group: bool = False  # each source has its target, if a name matches the first source
+    offset: int = 0  # added to the number that the pattern captures
 
-    def rename(self, name: str, active: set[int]) -> tuple[str, int | None]:
+    def applies(self, names: Iterable[str]) -> bool:
+        """Return True unless the transform is for names that are not there."""
+        found = map(self.pattern.search, names) if self.is_group else ()
+        return not self.is_group or any(one and one["g0"] for one in found)
+
+    def rename(self, name: str) -> tuple[str, int | None]:
         """Return the new name and the number of the source that matched; None if none did."""
-        if not name.startswith(self.prefixes):
+        prefix = next((one for one in self.prefixes if name.startswith(one)), None)
+        inner = name.removeprefix(prefix or "")
+        if prefix is None or (found := self.pattern.search(inner)) is None:
             return name, None
-        prefix = next(one for one in self.prefixes if name.startswith(one))
-        inner = name[len(prefix) :]
-        if (found := self.pattern.search(inner)) is None:
-            return name, None
-        group = next(key for key, value in found.groupdict().items() if value is not None)
-        source = int(group[1:])
-        if self.is_group and source and id(self) not in active:
-            return name, None
-        if self.is_group:
-            active.add(id(self))
+        source = int(str(found.lastgroup)[1:])
         target = self.targets[source if self.is_group else 0]
         if r"\1" in target:
-            captured = found.group(self.pattern.groupindex[group] + 1)
+            captured = found[int(found.lastindex or 0) + 1]
             target = target.replace(r"\1", str(int(captured) + self.offset) if self.offset else captured)
         return prefix + inner.replace(found[0], target, 1), source
 
@@ -96,32 +87,25 @@ def ignored_patterns(tree: Node) -> tuple[list[str], list[str]]:
 
 def transforms_of(tree: Node) -> list[Transform]:
     """Return the transforms of a model and of the models in it: `get_model_conversion_mapping`."""
-    table, base = _table(), base_prefix(tree)
-    seen: dict[str, list[str]] = {}
-    found: list[Transform] = []
+    table, base = _table()["transforms"], base_prefix(tree)
+    outer, seen = f"{base}." if base else "", list[tuple[str, str]]()
+    lines: list[tuple[Any, tuple[str, ...]]] = []
     for path, cls, model_type in _model_classes(tree):
-        if _is_claimed(seen, cls, path):
+        names = [cls] if cls in table else [cls, model_type]
+        claimed = (name in names and f"{path}.".startswith(above) for name, above in seen)
+        if names[-1] not in table or any(claimed):
             continue
-        is_class = cls in table["transforms"]
-        if not is_class and _is_claimed(seen, model_type, path):
-            continue
-        lines = table["transforms"].get(cls if is_class else model_type)
-        if lines is None:
-            continue
-        lines = table["transforms"][lines] if isinstance(lines, str) else lines
+        seen += [(name, f"{path}." if path else "") for name in names]
         scope = path.removeprefix(base).removeprefix(".")
         inner = f"{scope}." if scope else ""
-        outer = f"{base}." if base else ""
-        prefixes = ("",) if not path else (outer + inner, inner)
-        found += [_transform(line, prefixes) for line in lines]
-        for name in (cls,) if is_class else (cls, model_type):
-            seen.setdefault(name, []).append(path)
-    found += [_transform(line, ("",)) for line in table["transforms"]["legacy"]]
-    for sources, target, operation in _MLX:
-        pattern = "|".join(f"(?P<g{index}>{one})" for index, one in enumerate(sources))
-        line = {"pattern": pattern, "targets": [target], "operations": [operation] if operation else []}
-        found.append(_transform(line, ("",)))
-    return found
+        own = table[names[-1]]
+        prefixes = (outer + inner, inner) if path else ("",)
+        lines += [(line, prefixes) for line in (table[own] if isinstance(own, str) else own)]
+    lines += [(line, ("",)) for line in (*table["legacy"], *_table()["others"])]
+    return [
+        Transform(**{**line, "pattern": re.compile(line["pattern"]), "prefixes": prefixes})
+        for line, prefixes in lines
+    ]
 
 
 def _model_classes(tree: Node) -> Iterator[tuple[str, str, str]]:
@@ -139,34 +123,24 @@ def _model_classes(tree: Node) -> Iterator[tuple[str, str, str]]:
             yield path, classes[path], node.scope.spec.model_type
 
 
-def _is_claimed(seen: dict[str, list[str]], name: str, path: str) -> bool:
-    return any(one == "" or path.startswith(one + ".") for one in seen.get(name, ()))
-
-
-def _transform(line: dict[str, Any], prefixes: tuple[str, ...]) -> Transform:
-    pattern, operations = re.compile(line["pattern"]), line.get("operations", [])
-    is_group, offset = line.get("group", False), line.get("offset", 0)
-    return Transform(pattern, line["targets"], operations, prefixes, is_group, offset)
-
-
-def load(stored: Mapping[str, Packed], expected: Mapping[str, Shape], tree: Node) -> Loaded:
+def load(stored: Mapping[str, StoredTensor], expected: Mapping[str, Shape], tree: Node) -> Loaded:
     """Return what the model of a tree takes from stored tensors, as transformers loads them."""
-    transforms, base = transforms_of(tree), base_prefix(tree)
-    odd = (one for one in transforms if one.is_group or one.offset or _INDEX.search(one.pattern.pattern))
-    is_regular = next(odd, None) is None  # layer numbers do not matter
+    transforms, base = [one for one in transforms_of(tree) if one.applies(stored)], base_prefix(tree)
+    odd = (one.is_group or one.offset or _INDEX.search(one.pattern.pattern) for one in transforms)
+    is_regular = not any(odd)  # layer numbers do not matter
     renamed: dict[str, Renamed] = {}
     collected: dict[str, tuple[Transform | None, Shapes]] = {}
-    loaded, active = Loaded({}, {}, {}, set()), set[int]()
+    loaded = Loaded({}, {}, {}, set())
     for name in sorted(stored):
         key, numbers = _without_numbers(name) if is_regular else (name, [])
         if key not in renamed:
-            renamed[key] = _rename(key, transforms, active)
+            renamed[key] = _rename(key, transforms)
         target, converter, source = renamed[key]
-        for index, number in enumerate(numbers):
-            target = target.replace(str(_PLACE + index), number)
+        for place, number in enumerate(numbers, _PLACE):
+            target = target.replace(str(place), number)
         target = _fit_prefix(target, base, expected)
         if target not in expected and name in expected:
-            target, converter, source = _fit_prefix(name, base, expected), None, 0
+            target, converter, source = name, None, 0
         if target not in expected:
             loaded.unexpected[name] = target
             continue
@@ -186,24 +160,18 @@ def _without_numbers(name: str) -> tuple[str, list[str]]:
     >>> _without_numbers("layers.3.mlp.experts.12.w1.weight")
     ('layers.90000000.mlp.experts.90000001.w1.weight', ['3', '12'])
     """
-    parts, numbers = name.split("."), list[str]()
-    for index, part in enumerate(parts):
-        if part.isdecimal():
-            parts[index] = str(_PLACE + len(numbers))
-            numbers.append(part)
-    return ".".join(parts), numbers
+    places = map(str, count(_PLACE))
+    return _NUMBER.sub(lambda _: next(places), name), _NUMBER.findall(name)
 
 
-def _rename(name: str, transforms: list[Transform], active: set[int]) -> Renamed:
+def _rename(name: str, transforms: list[Transform]) -> Renamed:
     """Return a name after all renames and the first converter that matches, and which of its sources did."""
     for one in transforms:
-        if not one.operations:
-            name, _ = one.rename(name, active)
+        name = name if one.operations else one.rename(name)[0]
     for one in transforms:
-        if one.operations:
-            name, source = one.rename(name, active)
-            if source is not None:
-                return name, one, source
+        target, source = one.rename(name) if one.operations else (name, None)
+        if source is not None:
+            return target, one, source
     return name, None, 0
 
 
@@ -222,49 +190,50 @@ def _convert(
     if converter is None:
         return {target: found[0][0]}
     names = [target.replace(converter.targets[0], one, 1) for one in converter.targets]
-    known = [[shape for shape in part if shape is not None] for part in found]
-    if known != found:
+    parts = [[shape for shape in part if shape is not None] for part in found]
+    unknown |= (operations := {name for name, *_ in converter.operations} - _OPERATIONS.keys())
+    if parts != found or operations:
         return dict.fromkeys(names)
     try:
         for operation, *dims in converter.operations:
-            if operation in ("Chunk", "Split"):
-                return dict(_split(known[0][0], dims[0], {name: expected.get(name) for name in names}))
-            if operation not in _OPERATIONS:
-                unknown.add(operation)
-                return dict.fromkeys(names)
-            known = _OPERATIONS[operation](known, expected[target], *dims)
+            parts = _OPERATIONS[operation](parts, [expected.get(name, ()) for name in names], *dims)
     except (IndexError, ValueError):  # tensors that the operation cannot join
-        known = [[(-1,)]]
-    return {target: known[0][0]}
+        return dict.fromkeys(names, (-1,))
+    return {name: part[0] for name, part in zip(names, parts, strict=False)}
 
 
-def _stack(parts: Parts, _: Shape, dim: int) -> Parts:
-    if any(len({*part}) > 1 for part in parts):
-        raise ValueError("tensors of different shapes")
-    return [[(*part[0][:dim], len(part), *part[0][dim:])] for part in parts]
+def _stack(parts: Parts, _: list[Shape], dim: int) -> Parts:
+    return [[(*_common_shape(part)[:dim], len(part), *_common_shape(part)[dim:])] for part in parts]
 
 
-def _concatenate(parts: Parts, _: Shape, dim: int) -> Parts:
+def _concatenate(parts: Parts, _: list[Shape], dim: int) -> Parts:
     every = [shape for part in parts for shape in part]
-    if len({_resize(shape, dim, 0) for shape in every}) > 1:
-        raise ValueError("tensors of different shapes")
-    return [[_resize(every[0], dim, sum(shape[dim] for shape in every))]]
+    others = _common_shape([_resize(shape, dim, 0) for shape in every])
+    return [[_resize(others, dim, sum(shape[dim] for shape in every))]]
 
 
-def _transpose(parts: Parts, expected: Shape, dim0: int, dim1: int, if_needed: bool) -> Parts:
+def _transpose(parts: Parts, expected: list[Shape], dim0: int, dim1: int, if_needed: bool) -> Parts:
     shape = [*parts[0][0]]
     shape[dim0], shape[dim1] = shape[dim1], shape[dim0]
-    return parts if if_needed and parts[0][0] == expected else [[tuple(shape)]]
+    return parts if if_needed and parts[0][0] == expected[0] else [[tuple(shape)]]
 
 
-def _join_heads(parts: Parts, _: Shape) -> Parts:
+def _split(parts: Parts, expected: list[Shape], dim: int) -> Parts:
+    """Return the parts of a tensor: of the expected sizes if these add up, else equal ones."""
+    shape, sizes = parts[0][0], [one[dim] if one else 0 for one in expected]
+    if sum(sizes) != shape[dim]:
+        sizes = [shape[dim] // len(sizes)] * len(sizes)
+    return [[_resize(shape, dim, size)] for size in sizes]
+
+
+def _join_heads(parts: Parts, _: list[Shape]) -> Parts:
     """Return the shape of keys `(heads, rank, size)` and values `(heads, size, rank)` as one matrix."""
     heads, rank, first = parts[0][0]
     return [[(heads * (first + parts[1][0][1]), rank)]]
 
 
-def _remove_padding(parts: Parts, expected: Shape) -> Parts:
-    return [[_resize(parts[0][0], 0, min(parts[0][0][0], expected[0]))]]
+def _remove_padding(parts: Parts, expected: list[Shape]) -> Parts:
+    return [[_resize(parts[0][0], 0, min(parts[0][0][0], expected[0][0]))]]
 
 
 _OPERATIONS: dict[str, Callable[..., Parts]] = {
@@ -272,18 +241,17 @@ _OPERATIONS: dict[str, Callable[..., Parts]] = {
     "Concatenate": _concatenate,
     "Transpose": _transpose,
     "Heads": _join_heads,
-    **dict.fromkeys(("Interleave", "PermuteForRope"), lambda parts, *_: parts),
     "Inkling2UnpadVocab": _remove_padding,
+    **dict.fromkeys(("Chunk", "Split"), _split),
+    **dict.fromkeys(("Interleave", "PermuteForRope"), lambda parts, *_: parts),
 }
+
+
+def _common_shape(shapes: list[Shape]) -> Shape:
+    """Return the shape that all have. Errors: :class:`ValueError` if they differ."""
+    (one,) = {*shapes}
+    return one
 
 
 def _resize(shape: Shape, dim: int, size: int) -> Shape:
     return (*shape[:dim], size, *shape[dim + 1 :])
-
-
-def _split(shape: Shape, dim: int, expected: dict[str, Shape | None]) -> Iterator[tuple[str, Shape]]:
-    """Yield the parts of a tensor: of the expected sizes if these add up, else equal ones."""
-    sizes = {name: one[dim] if one else 0 for name, one in expected.items()}
-    equal = shape[dim] // len(sizes)
-    fits = sum(sizes.values()) == shape[dim]
-    yield from ((name, _resize(shape, dim, size if fits else equal)) for name, size in sizes.items())

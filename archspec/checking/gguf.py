@@ -6,6 +6,7 @@ The rules are those of archspec.gguf.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -13,7 +14,7 @@ from archspec.checking.comparison import Comparison, by_layer, differences
 from archspec.checkpoints.records import NOTE, Finding, StoredTensor, name_some
 from archspec.errors import ArchspecError
 from archspec.gguf.names import Converted, convert_tensors
-from archspec.gguf.types import Recipe, choose_types, without_ones
+from archspec.gguf.types import FILE_NUMBERS, Recipe, choose_types, without_ones
 from archspec.models.model import Model
 from archspec.specs.files import read_json
 
@@ -28,30 +29,25 @@ _SIZES = {  # of the metadata, below the architecture
 
 def compare_gguf(model: Model, tensors: list[StoredTensor], metadata: Mapping[str, Any]) -> Comparison:
     """Return the differences between the tensors and metadata of a GGUF file and a model."""
-    file = read_json("gguf_types.json")["numbers"].get(str(metadata.get("general.file_type")), "")
+    file = FILE_NUMBERS.get(str(metadata.get("general.file_type")), "")
     base = file if file in _BASES else "F16"
     try:
         converted = convert_tensors(model.scope, model.architecture, model.tensors(), base)
     except ArchspecError as error:
         return Comparison([Finding("conversion", error.problems[0].message, severity=NOTE)], 0)
     expected = {one.name: one.shape for one in converted.tensors}
-    stored = {one.name: one.shape or () for one in tensors}
+    stored = {one.name: without_ones(one.shape or ()) for one in tensors}
     missing = [one for one in converted.tensors if one.name not in stored]
-    computed = [one.name for one in missing if not one.sources]  # older converters leave them out
+    computed = (one.name for one in missing if not one.sources)
     reasons = {name: _unused_reason(name, converted, stored) for name in stored if name not in expected}
-    wrong = {
-        name: stored[name]
-        for name, shape in expected.items()
-        if name in stored and without_ones(stored[name]) != shape
-    }
+    wrong = {name: stored[name] for name, shape in expected.items() if stored.get(name, shape) != shape}
     findings = [
         *differences(model, expected, [one.name for one in missing if one.sources], reasons, wrong),
-        *by_layer("missing", computed, lambda _: "not in the file, as older converters wrote it", NOTE),
+        *by_layer("missing", dict.fromkeys(computed, "not in the file, as older converters wrote it"), NOTE),
         *_metadata(converted, metadata),
         *_types(converted, Recipe(file, imatrix="quantize.imatrix.file" in metadata), tensors),
     ]
-    own = (prod(shape) for name, shape in stored.items() if not reasons.get(name))
-    return Comparison(findings, sum(own))
+    return Comparison(findings, sum(prod(shape) for name, shape in stored.items() if not reasons.get(name)))
 
 
 def _unused_reason(name: str, converted: Converted, stored: Mapping[str, Any]) -> str:
@@ -80,19 +76,16 @@ def _metadata(converted: Converted, metadata: Mapping[str, Any]) -> Iterator[Fin
 
 def _types(converted: Converted, recipe: Recipe, tensors: list[StoredTensor]) -> Iterator[Finding]:
     """Yield the tensors whose types are not those that llama-quantize chooses, which other tools may do."""
-    chosen = converted.tensors
-    if not recipe.file:
-        return
-    if recipe.file not in _BASES:
-        try:
+    chosen = converted.tensors if recipe.file else []
+    with suppress(ArchspecError):
+        if recipe.file and recipe.file not in _BASES:
             chosen = choose_types(chosen, recipe, converted.metadata)
-        except ArchspecError:
-            return
-    types = {one.name: one.type for one in chosen}
-    used = {one.name: one.dtype.upper() for one in tensors if one.name in types}
-    other = [name for name, one in used.items() if one != types[name]]
-    message = f"but {recipe.file} of llama-quantize has"
-    yield from by_layer("dtype", other, lambda name: f"{used[name]}, {message} {types[name]}", NOTE)
+        types, used = {one.name: one.type for one in chosen}, {one.name: one.dtype.upper() for one in tensors}
+        text = f"but {recipe.file} of llama-quantize has"
+        other = {
+            name: f"{used[name]}, {text} {one}" for name, one in types.items() if used.get(name, one) != one
+        }
+        yield from by_layer("dtype", other, NOTE)
 
 
 def name_classes(metadata: Mapping[str, Any]) -> Iterator[Finding]:

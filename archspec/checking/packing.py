@@ -1,4 +1,4 @@
-"""Quantized weights in files: the tensors that each format stores for one weight, and the weight's shape.
+"""Quantized weights in files: the tensors that each format stores for one weight.
 
 The layouts are those of formulas/weight_formats.json, which names their sources.
 """
@@ -7,74 +7,61 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from math import prod
 
-from archspec.checkpoints.records import Shape, StoredTensor
+from archspec.checkpoints.records import BITS, StoredTensor
+from archspec.tree.tensors import fold_layers
 
-_WORD = 32  # bits of the integers that elements are packed into
-_COMPANION = re.compile(  # names of tensors that are stored with the elements of a weight
-    r"(.+?)(\.(qzeros|scales|biases|g_idx|scale|SCB|weight_format|(input|output|activation)_(global_)?scale"
-    r"|input_zero_point|weight_(global_scale|zero_point|shape|g_idx|scale(_2|_inv)?)"
+PACKED = "packed"
+_ELEMENTS = (".qweight", ".weight_packed", ".W_q", "._weight_qdata", "_blocks")  # ends of names
+_NEEDED = {".qweight": (".scales", ".qzeros"), ".weight_packed": (".weight_scale",), "_blocks": ("_scales",)}
+_COMPANION = re.compile(  # names of tensors that are stored next to a weight under its own name
+    r"(.+?)(\.(scales|biases|scale|SCB|weight_format|(input|output|activation)_scale|input_zero_point"
+    r"|weight_(zero_point|scale(_2|_inv)?)"
     r"|weight\.((nested_)?(absmax|quant_map)|quant_state\.bitsandbytes__(nf4|fp4)))"
     r"|_scales|_scale|_scale_inv|_activation_scale)$"
 )
-_ELEMENTS = (".qweight", ".weight_packed", ".weight", "_blocks", "")  # ends of the tensor with the elements
-_PACKED_DTYPES = ("", "int8", "uint8", "int32", "uint32", "float8_e4m3fn", "float8_e5m2")  # "" of an index
-_NEEDED = {".qweight": (".scales", ".qzeros"), ".weight_packed": (".weight_scale",), "_blocks": ("_scales",)}
+_WHOLE = ("int8", "float8_e4m3fn", "float8_e5m2")  # dtypes of elements that are not packed into words
+_PACKED_DTYPES = (*_WHOLE, "", "uint8", "int16", "int32", "uint32")  # "" of an index
 _CACHE_SCALE = re.compile(r"\.[kv]_(scale|zero_point)$|\.(k_proj|v_proj)\.output_scale$")
 
 
-class Packed(NamedTuple):
-    """A weight as a model names it: its shape, None if unknown, and how it is stored."""
+def unpack(tensors: Iterable[StoredTensor]) -> tuple[dict[str, StoredTensor], list[str]]:
+    """Return the weights of stored tensors by a model's names, and the names of scales that are missing.
 
-    shape: Shape | None
-    dtype: str
-    is_packed: bool = False
-    is_flat: bool = False  # only the number of elements is known
-
-
-def unpack(
-    tensors: Iterable[StoredTensor], bits: int = 4, group: int = 64
-) -> tuple[dict[str, Packed], list[str]]:
-    """Return the weights of stored tensors by name, and the names of scales that are missing.
-
-    ``bits`` and ``group`` are those of the config, for formats whose files do not show them.
+    The dtype of quantized weights is :data:`PACKED`, and their bytes are those of their elements, without
+    scales. Their shape is None if elements are packed into words.
     """
     stored = {one.name: one for one in tensors}
-    parts: dict[str, dict[str, StoredTensor]] = {}
+    ends = {name: next(filter(name.endswith, _ELEMENTS)) for name in stored if name.endswith(_ELEMENTS)}
+    modules = {name.removesuffix(end): name for name, end in ends.items()}
+    parts: dict[str, set[str]] = {}
     for name in stored:
-        if found := _COMPANION.match(name):
-            ends = (end for end in _ELEMENTS if found[1] + end in stored)
-            data = found[1] + next(ends, "")
-            if data in stored and data != name and stored[data].dtype in _PACKED_DTYPES:
-                parts.setdefault(data, {})[found[2]] = stored[name]
-    companions = {one.name for found in parts.values() for one in found.values()}
+        base, _, last = name.rpartition(".")
+        if last in ("weight", "bias"):
+            continue
+        data = modules.get(base, name)
+        if data == name and (companion := _COMPANION.match(name)):
+            labels = (companion[1] + end for end in (".weight", "_blocks", ""))
+            data = next((label for label in labels if label in stored), name)
+        if data != name and stored[data].dtype in _PACKED_DTYPES:
+            parts.setdefault(data, set()).add(name)
+    companions = set[str]().union(*parts.values())
+    bases = {name: name.removesuffix(ends.get(name, ".weight")) for name in (*ends, *parts)}
+    usual: dict[tuple[str, str], set[str]] = {}  # ends of companions, by the weight's name in all layers
+    for data, names in parts.items():
+        own = {name.removeprefix(bases[data]) for name in names}
+        usual.setdefault((fold_layers(data), stored[data].dtype), set()).update(own)
     weights, missing = {}, []
     for name, one in stored.items():
-        if name in companions or _CACHE_SCALE.search(name):
-            continue
-        own, end = parts.get(name, {}), next((end for end in _NEEDED if name.endswith(end)), "")
-        base = name.removesuffix(end)
-        missing += [base + part for part in _NEEDED.get(end, ()) if part not in own]
-        label = base if end == "_blocks" else f"{base}.weight" if end else name
-        shape = one.shape if one.shape is None or not (own or end) else _shape(one, end, own, bits, group)
-        weights[label] = Packed(shape, one.dtype, bool(own or end), ".weight.absmax" in own)
+        if name in bases:
+            base, end = bases[name], ends.get(name, "")
+            needed = {*_NEEDED.get(end, ()), *usual.get((fold_layers(name), one.dtype), ())}
+            missing += sorted(base + part for part in needed if base + part not in stored)
+            shape = one.shape if one.dtype in _WHOLE else None
+            size = prod(one.shape or ()) * BITS.get(one.dtype, 0) // 8
+            label = f"{base}.weight" if end not in ("", "_blocks") else base if end else name
+            weights[label] = one._replace(dtype=PACKED, shape=shape, bytes=size)
+        elif name not in companions and not _CACHE_SCALE.search(name):
+            weights[name] = one
     return weights, missing
-
-
-def _shape(one: StoredTensor, end: str, parts: dict[str, StoredTensor], bits: int, group: int) -> Shape:
-    """Return the shape of a weight from the tensors that store it."""
-    *outer, last = one.shape or (0,)
-    scales = next((x.shape for key, x in parts.items() if "scale" in key and x.shape), ())
-    if end == ".qweight" and len(outer) == 1:  # AWQ packs the outputs, GPTQ the inputs, which come first
-        is_awq = bool(scales) and scales[-1] != last
-        return (scales[-1], outer[0]) if is_awq else (last, outer[0] * _WORD // bits)
-    if end == "_blocks" and len(outer) == 3:  # of MXFP4, whose matrices are stored transposed
-        return (outer[0], outer[2] * last * 2, outer[1])
-    if ".weight.absmax" in parts:
-        return (one.numel * 2,)
-    if one.dtype == "uint8" and (end or ".weight_scale_2" in parts):  # NVFP4
-        return (*outer, last * 2)
-    if one.dtype == "int32" and end:
-        return (*outer, last * _WORD // bits)
-    return (*outer, scales[-1] * group) if one.dtype == "uint32" and scales else (*outer, last)

@@ -31,7 +31,6 @@ _OTHERS = re.compile(  # files of a training loop, which are not weights
     r"(training_args|optimizer\w*|scheduler|scaler|rng_state\w*|random_states\w*)\.(bin|pt|pth)$"
 )
 _SHARD = re.compile(r"(.+)(\d{5})(-of-(\d{5})\.\w+)$")
-_CONFLICT = re.compile(rb"^(<{7} |={7}\r?$|>{7} )", re.MULTILINE)  # in a file that git could not merge
 _MAX_INDEX_BYTES, _MAX_BRACKETS = 64_000_000, 100_000
 _IS_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?size (\d{1,18})\n?$")
 _MAX_POINTER_BYTES = 1024
@@ -55,37 +54,48 @@ class Checkpoint(NamedTuple):
         return next((one.metadata for one in self.headers if one.format == "gguf"), {})
 
 
+class _Index(NamedTuple):
+    """The content of an index: the file of each tensor, and the bytes of all."""
+
+    file: str
+    listed: dict[str, str]
+    total: int | float | None
+    findings: list[Finding]
+
+
 def read_checkpoint(paths: Sequence[str]) -> Checkpoint:
     """Return the headers of files, of a folder's files or of a Hub id. Errors: :class:`ArchspecError`."""
+    is_folder = os.path.isdir(paths[0])
     if len(paths) == 1 and not os.path.lexists(paths[0]) and re.match(HUB_ID, paths[0]):
         return _read_hub(paths[0])
-    folder = paths[0] if os.path.isdir(paths[0]) else os.path.dirname(paths[0])
     try:
         files = [file for path in paths for file in (_files(path) if os.path.isdir(path) else [path])]
-        headers = [_read(file) for file in files if not file.endswith(INDEX)]
-        listed, findings = dict[str, str](), list[Finding]()
-        total: int | float | None = None
-        for file in (one for one in files if one.endswith(INDEX)):
-            listed, total, problems = _read_index(file)
-            given = {os.path.basename(one.file) for one in headers}
-            shards = (
-                os.path.join(os.path.dirname(file), name) for name in sorted({*listed.values()} - given)
-            )
-            headers += [_read(path) for path in shards if os.path.lexists(path)]
-            findings += [*problems, *_compare_index(file, headers, listed, total)]
+        indexes = [_read_index(file) for file in files if file.endswith(INDEX)]
+        if len(indexes) > 1:
+            raise ArchspecError(f"{indexes[1].file}: a second index", help="pass one index")
+        index = indexes[0] if indexes else _Index("", {}, None, [])
+        names = sorted({*index.listed.values()} - {*map(os.path.basename, files)})
+        shards = (os.path.join(os.path.dirname(index.file), name) for name in names)
+        files = [*(one for one in files if one != index.file), *filter(os.path.lexists, shards)]
+        headers = [_read(file) for file in files]
+        findings = [*index.findings, *(_compare_index(index, headers) if indexes else ())]
     except OSError as error:
         raise ArchspecError(f"{error.filename}: {error.strerror}", help=_HELP) from None
-    tensors = [one for header in headers for one in header.tensors]
     findings += [one for header in headers for one in header.findings]
-    if not listed and os.path.isdir(paths[0]):
+    if not indexes and is_folder:
         findings += _find_absent(headers)
     findings += _describe_pointers([one for one in headers if one.format == POINTER])
     counts = Counter(name for header in headers for name in {one.name for one in header.tensors})
     twice = (name for name, count in counts.items() if count > 1)
     findings += about("duplicate", twice, "stored in several files")
-    tensors += [StoredTensor(name, "", None, 0, at) for name, at in listed.items() if name not in counts]
-    is_listed = bool(listed) or all(one.tensors for one in headers)
-    return Checkpoint(folder, headers, tensors, None if total is None else int(total), findings, is_listed)
+    tensors = [one for header in headers for one in header.tensors]
+    tensors += [
+        StoredTensor(name, "", None, 0, at) for name, at in index.listed.items() if name not in counts
+    ]
+    folder = paths[0] if is_folder else os.path.dirname(paths[0])
+    total = None if index.total is None else int(index.total)
+    is_listed = bool(indexes) or all(one.tensors for one in headers)
+    return Checkpoint(folder, headers, tensors, total, findings, is_listed)
 
 
 def _find_absent(headers: list[Header]) -> Iterator[Finding]:
@@ -138,64 +148,52 @@ def _read(path: str) -> Header:
         (gc.enable if is_collecting else gc.disable)()
 
 
-def _read_index(path: str) -> tuple[dict[str, str], int | float | None, list[Finding]]:
-    """Return the file of each tensor, the stated bytes, and problems. Errors: :class:`ArchspecError`."""
-    repeated: list[str] = []
-
-    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        counts = Counter(name for name, _ in pairs)
-        repeated.extend(name for name, count in counts.items() if count > 1)
-        return dict(pairs)
-
+def _read_index(path: str) -> _Index:
+    """Return the content of an index, and its problems. Errors: :class:`ArchspecError`."""
     with open(path, "rb") as file:
         content = file.read(_MAX_INDEX_BYTES + 1)
     if len(content) > _MAX_INDEX_BYTES or content.count(b"[") + content.count(b"{") > _MAX_BRACKETS:
         raise refuse(path, f"the index is larger than {_MAX_INDEX_BYTES:,} bytes, or nested")
-    if conflict := _CONFLICT.search(content):
-        line = content.count(b"\n", 0, conflict.start()) + 1
-        raise refuse(
-            path, f"line {line} is a conflict marker of git", "resolve the merge conflict in this file"
-        )
     try:
-        found = json.loads(content, object_pairs_hook=read_object)
-        listed, metadata = found["weight_map"], found.get("metadata")
+        found = dict(json.loads(content, object_pairs_hook=list))  # objects as pairs, for repeated names
+        pairs, metadata = found["weight_map"], found.get("metadata")
+        listed = dict(pairs)
         if not all(os.path.basename(name) == name for name in {*listed.values()}):
             raise ValueError("weight_map names a file in another folder")
+        total = dict(metadata).get("total_size") if isinstance(metadata, list) else None
     except json.JSONDecodeError as error:
         raise refuse(path, f"invalid index: line {error.lineno}: {error.msg}") from None
     except ValueError as error:
         raise refuse(path, f"invalid index: {error}") from None
-    except (TypeError, LookupError, AttributeError, RecursionError):
+    except (TypeError, LookupError, RecursionError):
         raise refuse(path, "invalid index: it has no weight_map from tensors to files") from None
-    total = metadata.get("total_size") if isinstance(metadata, dict) else None
-    is_size = isinstance(total, int | float) and 0 < total < float("inf")
+    repeated = (name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
     findings = [*about("duplicate", repeated, "listed twice", path)]
+    is_size = isinstance(total, int | float) and 0 < total < float("inf")
     if type(total) is not int or not is_size:
         stated = "missing" if total is None else f"{repr(total)[:40]}, not a positive integer"
-        message = f"total_size is {stated}"
-        findings.append(Finding("total_size", message, path, (), NOTE))
-    return listed, total if is_size else None, findings
+        findings.append(Finding("total_size", f"total_size is {stated}", path, (), NOTE))
+    return _Index(path, listed, total if is_size else None, findings)
 
 
-def _compare_index(
-    file: str, headers: list[Header], listed: dict[str, str], total: int | float | None
-) -> Iterator[Finding]:
+def _compare_index(index: _Index, headers: list[Header]) -> Iterator[Finding]:
     """Yield the differences between an index and the headers of its files."""
+    file, listed, total, _ = index
+    named = {*listed.values()}
     files = {os.path.basename(one.file): one for one in headers}
     stored = {one.name: name for name, header in files.items() for one in header.tensors}
-    missing = sorted({*listed.values()} - files.keys())
     read = {name for name, one in files.items() if one.format != POINTER}
+    missing = sorted(named - files.keys())
     if missing and headers:
         names = [name for name, at in listed.items() if at in missing]
-        yield from about(
-            "shards", names, f"{name_some(missing)} {'is' if len(missing) == 1 else 'are'} not here", file
-        )
+        message = f"{name_some(missing)} {'is' if len(missing) == 1 else 'are'} not here"
+        yield from about("shards", names, message, file)
     elif missing:
         message = f"not here: {name_some(missing)}; shapes and dtypes are unknown"
         yield Finding("shards", message, file, (), NOTE)
-    kinds = {_SHARD.sub(r"\1\3", name) for name in listed.values()}
-    extra = [one for one in os.listdir(os.path.dirname(file) or ".") if _SHARD.sub(r"\1\3", one) in kinds]
-    if extra := sorted({*extra} - {*listed.values()}):
+    kinds = {_SHARD.sub(r"\1\3", name) for name in named}
+    others = {*os.listdir(os.path.dirname(file) or ".")} - named
+    if extra := sorted(one for one in others if _SHARD.sub(r"\1\3", one) in kinds):
         yield Finding("shards", f"not in the index: {name_some(extra)}", file)
     elsewhere = (name for name, at in listed.items() if at in read and stored.get(name) != at)
     yield from about("shards", elsewhere, "not in the file that the index names", file)
@@ -205,8 +203,8 @@ def _compare_index(
     data = sum(sum(t.bytes for t in one.tensors) or one.size for one in headers)
     whole = sum(one.size for one in headers)
     unique = sum({(t.file, t.offset): t.bytes for one in headers for t in one.tensors}.values())
-    pointers = [one for one in headers if one.format == POINTER]
-    slack = len(pointers) * _POINTER_BYTES + len(listed) * _ENTRY_BYTES if pointers else 0
+    pointers = len(files) - len(read)
+    slack = pointers * _POINTER_BYTES + len(listed) * _ENTRY_BYTES if pointers else 0
     is_more = data - total > slack and isinstance(total, int)  # a float counts a bool as a bit
     if total not in (whole, unique) and (data < total or is_more):
         yield Finding("total_size", f"total_size is {total:,} bytes, but the files have {data:,}", file)

@@ -10,7 +10,6 @@ import os
 import pickle
 import struct
 import zipfile
-from collections.abc import Callable
 from math import prod
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,18 +24,11 @@ from archspec.checkpoints.records import (
     refuse,
 )
 
-_STORAGES = {  # of typed storages, whose dtype is not spelled as torch's dtypes are
-    "Double": "float64",
-    "Float": "float32",
-    "Half": "float16",
-    "BFloat16": "bfloat16",
-    "Long": "int64",
-    "Int": "int32",
-    "Short": "int16",
-    "Char": "int8",
-    "Byte": "uint8",
-    "Bool": "bool",
-}
+_STORED = (
+    "Double float64|Float float32|Half float16|BFloat16 bfloat16|Long int64|Int int32|Short int16|Char int8|"
+    "Byte uint8|Bool bool"
+)
+_STORAGES = dict(map(str.split, _STORED.split("|")))  # typed storages -> dtypes as torch spells them
 _SAVED_IN = ("state_dict", "model_state_dict", "model", "module")  # of checkpoints of training loops
 _HELP = "save the tensors with safetensors, or with torch.save of torch 1.6 or later"
 _INVALID = (
@@ -47,21 +39,33 @@ _REFUSED = b"".join((pickle.BYTEARRAY8, pickle.NEXT_BUFFER, pickle.DICT, pickle.
 
 
 class _Object:
-    """An object that the pickle names or makes; nothing is imported, and a call makes another record."""
+    """An object that the pickle names or makes; nothing is imported, and only tensors and dicts are made."""
 
-    def __init__(self, name: str, arguments: tuple[Any, ...] = ()) -> None:
-        self.name, self.arguments = name, arguments
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def __call__(self, *values: Any) -> Any:
-        """Return the tensor or dict that a call makes; of any other call a record."""
         if self.name.endswith("OrderedDict"):
-            return {}
+            return _Dict()
         if "._rebuild_parameter" in self.name:
             return values[0]
-        return _tensor(*values) if "._rebuild_tensor" in self.name else _Object(self.name, values)
+        return _tensor(*values) if "._rebuild_tensor" in self.name else self
 
-    def append(self, _: Any) -> None:
-        """Leave the object as it is."""
+    def _ignore(self, *_: Any) -> None:
+        """Leave the object as it is: its state and elements do not matter."""
+
+    __setstate__ = __setitem__ = append = add = _ignore
+
+
+class _Dict(dict[str, Any]):
+    """A dict without other keys than texts: the hash of nested tuples takes exponential time."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(key, str):
+            super().__setitem__(key, value)
+
+    def __setstate__(self, _: Any) -> None:
+        """Leave out attributes, such as the metadata of a state dict."""
 
 
 class _Tensor(NamedTuple):
@@ -73,45 +77,20 @@ class _Tensor(NamedTuple):
 
 
 class _Reader(pickle._Unpickler):
-    """A reader of pickles that makes records of objects, and dicts of texts.
+    """A reader that makes records of objects. Its memory, unlike C's, is limited by the pickle's length."""
 
-    The memory of this reader, unlike that of the one in C, is limited by the length of the pickle. Other keys
-    than texts are left out, because the hash of nested tuples takes exponential time.
-    """
-
-    stack: list[Any]
-    pop_mark: Callable[[], list[Any]]
-    dispatch: ClassVar[dict[int, Any]]
+    dispatch: ClassVar[dict[int, Any]] = {
+        **{key: one for key, one in pickle._Unpickler.dispatch.items() if key not in _REFUSED},
+        pickle.NEWOBJ[0]: pickle._Unpickler.dispatch[pickle.REDUCE[0]],
+        pickle.EMPTY_DICT[0]: lambda self: self.append(_Dict()),
+        pickle.EMPTY_SET[0]: lambda self: self.append(_Object("set")),
+    }
 
     def find_class(self, module: str, name: str) -> Any:
         return _Object(f"{module}.{name}")
 
     def persistent_load(self, pid: Any) -> Any:
         return pid
-
-    def _call(self) -> None:
-        values = self.stack.pop()
-        self.stack[-1] = self.stack[-1](*values)
-
-    def _set_items(self, items: list[Any] | None = None) -> None:
-        items = self.pop_mark() if items is None else items
-        if isinstance(found := self.stack[-1], dict):
-            pairs = zip(items[::2], items[1::2], strict=True)
-            found.update((key, value) for key, value in pairs if isinstance(key, str))
-
-    def _set_item(self) -> None:
-        value, key = self.stack.pop(), self.stack.pop()
-        self._set_items([key, value])
-
-
-_Reader.dispatch = {
-    **{key: one for key, one in pickle._Unpickler.dispatch.items() if key not in _REFUSED},
-    pickle.NEWOBJ[0]: _Reader._call,
-    pickle.SETITEM[0]: _Reader._set_item,
-    pickle.SETITEMS[0]: _Reader._set_items,
-    pickle.BUILD[0]: lambda self: self.stack.pop(),  # the state of an object
-    pickle.ADDITEMS[0]: lambda self: self.pop_mark(),  # the elements of a set
-}
 
 
 def read_pickle(path: str) -> Header:
@@ -124,7 +103,9 @@ def read_pickle(path: str) -> Header:
             if not 0 < sizes.get(name, 0) <= MAX_HEADER_BYTES:
                 raise refuse(path, f"it has no data.pkl of at most {MAX_HEADER_BYTES:,} bytes", _HELP)
             with archive.open(name) as file:
-                found = _tensors(_Reader(io.BytesIO(file.read(sizes[name]))).load())
+                found = _Reader(io.BytesIO(file.read(sizes[name]))).load()
+        state = next((found[key] for key in _SAVED_IN if isinstance(found.get(key), dict)), found)
+        entries = {key: one for key, one in state.items() if isinstance(one, _Tensor)}
     except zipfile.BadZipFile:
         with open(path, "rb") as start:
             if start.read(2) != b"PK":
@@ -132,12 +113,12 @@ def read_pickle(path: str) -> Header:
         truncated = Finding("truncated", "the end of the zip file is missing", path)
         return Header(path, "pytorch", size, [], {}, [truncated])
     except _INVALID:
-        raise refuse(path, "invalid pickle: it is damaged, or has no dict of tensors", _HELP) from None
-    if not found:
-        raise refuse(path, "invalid pickle: it has no dict of tensors", _HELP)
-    places = {key: place << 64 for place, key in enumerate({one.storage: 0 for one in found.values()})}
+        entries = {}
+    if not entries:
+        raise refuse(path, "invalid pickle: it is damaged, or has no dict of tensors", _HELP)
+    places = {key: place << 64 for place, key in enumerate({one.storage: 0 for one in entries.values()})}
     tensors, short = [], []
-    for label, one in found.items():
+    for label, one in entries.items():
         width = BITS[one.dtype] // 8
         place = places[one.storage] + one.offset * width  # tensors that share a storage share places
         tensors.append(StoredTensor(label, one.dtype, one.shape, prod(one.shape) * width, path, place))
@@ -158,9 +139,3 @@ def _tensor(of: Any, offset: Any, shape: Any, stride: Any, *rest: Any) -> _Tenso
         raise ValueError("an unknown dtype, or a size that is not an integer")
     extent = offset + 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
     return _Tensor(str(storage), dtype, tuple(shape), offset, extent if prod(shape) else 0)
-
-
-def _tensors(found: dict[str, Any]) -> dict[str, _Tensor]:
-    """Return the tensors of a state dict, which may be an entry of a checkpoint."""
-    inner = next((found[key] for key in _SAVED_IN if isinstance(found.get(key), dict)), found)
-    return {name: one for name, one in inner.items() if isinstance(one, _Tensor)}

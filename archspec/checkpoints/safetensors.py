@@ -39,28 +39,24 @@ def read_safetensors(path: str) -> Header:
             raise refuse(path, f"a header of {length:,} bytes is larger than {MAX_HEADER_BYTES:,} bytes")
         content = file.read(length)
     try:
-        text = content.decode()
+        metadata, tensors = _parse(path, content.decode())
     except UnicodeDecodeError:
         raise refuse(path, "the header is not UTF-8") from None
-    del content
-    metadata, tensors = _parse(path, text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise refuse(path, f"invalid header: {error}") from None
     findings = [*layout_findings(path, tensors, size - _LENGTH - length)]
     return Header(path, "safetensors", size, tensors, metadata, findings)
 
 
 def _parse(path: str, text: str) -> tuple[dict[str, Any], list[StoredTensor]]:
-    """Return the metadata and the tensors. Errors: :class:`ArchspecError`."""
+    """Return the metadata and the tensors. Errors: :class:`ValueError`, :class:`TypeError`."""
     if any(text.count(sign) > most for sign, most in _MOST.items()):
-        raise refuse(path, f"invalid header: more than {MAX_TENSORS:,} tensors")
-    try:
-        entries = json.loads(text, object_pairs_hook=_read_object)
-        if type(entries) is not list or not text.startswith("{"):
-            raise ValueError("it is not an object of tensors")
-        metadata = dict(next((value for name, value in entries if name == _METADATA), ()))
-        found = (_tensor(path, name, value) for name, value in entries if name != _METADATA)
-        return metadata, list(found)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise refuse(path, f"invalid header: {error}") from None
+        raise ValueError(f"more than {MAX_TENSORS:,} tensors")
+    entries = json.loads(text, object_pairs_hook=_read_object)
+    if type(entries) is not list or not text.startswith("{"):
+        raise ValueError("it is not an object of tensors")
+    metadata = dict(next((value for name, value in entries if name == _METADATA), ()))
+    return metadata, [_tensor(path, name, value) for name, value in entries if name != _METADATA]
 
 
 def _read_object(pairs: list[tuple[str, Any]]) -> Any:

@@ -21,6 +21,7 @@ from archspec.formats.scheme import (
 )
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, join_path
+from archspec.typing_light import NamedTuple
 
 _ATTENTION = "MultiheadAttention"  # its out_proj is an instance of a subclass of nn.Linear
 _NAMED_LINEARS = ("BridgeTowerTransform",)
@@ -28,7 +29,13 @@ _GATED, _UNGATED = {"gate_up_proj", "down_proj"}, {"up_proj", "down_proj"}  # th
 _EXPERT_FIELDS = "num_local_experts num_experts", "moe_intermediate_size intermediate_size", "hidden_size"
 CHOOSE = "choose another weight format, or a dtype such as bf16"
 
-Sizes = tuple[int, int]  # bytes in memory, and bytes that only files contain
+
+class Sizes(NamedTuple):
+    """The bytes of a quantized parameter."""
+
+    memory: int
+    more_in_files: int
+    elements: int = 0  # of the memory, those of the packed elements
 
 
 class Quantized:
@@ -76,7 +83,7 @@ class Quantized:
             yield weight, size
             bias = [one for one in node.tensors if one.name == "bias"]
             if bias and scheme.bias_bytes not in {0, dtype_bytes(self.dtype)}:
-                yield f"{path}.bias", (scheme.bias_bytes * bias[0].shape[0], 0)
+                yield f"{path}.bias", Sizes(scheme.bias_bytes * bias[0].shape[0], 0)
 
     def _cache_scales(self, scheme: Scheme) -> Iterator[tuple[str, Sizes]]:
         """Yield the scale of each `k_proj` and `v_proj`, for a quantized KV cache."""
@@ -108,7 +115,8 @@ class Quantized:
 
     def _sizes(self, layout: Layout, rows: int, columns: int, count: int = 1, parts: int = 1) -> Sizes:
         size = layout.bytes(rows, columns, dtype_bytes(self.dtype), parts)
-        return count * size, count * layout.bytes_in_files(rows, columns, self.dtype)
+        more, elements = layout.bytes_in_files(rows, columns, self.dtype), layout.element_bytes(rows, columns)
+        return Sizes(count * size, count * more, count * elements)
 
     def _fused_experts(self, path: str, node: Node, scheme: Scheme) -> Iterator[tuple[str, Sizes]]:
         """Yield each fused tensor of experts that a scheme quantizes.
@@ -144,7 +152,7 @@ class Quantized:
                 message = f"{path} with only some of its experts' weights in {scheme.name} is not supported"
                 raise ArchspecError(message)
             if found:
-                yield f"{path}.{name}", (sum(size for size, _ in found), sum(extra for _, extra in found))
+                yield f"{path}.{name}", Sizes(*map(sum, zip(*found, strict=True)))
 
 
 def unique_parameters(tensors: list[Tensor]) -> list[Tensor]:

@@ -68,7 +68,7 @@ class Weights:
         if self.file is not None:
             return self.table
         *quantized, (dtype, elements, bytes_) = self.table
-        in_memory = sum(size for size, _ in self._sizes.values())
+        in_memory = sum(one.memory for one in self._sizes.values())
         found = [Stored(name, packed, in_memory) for name, packed, _ in quantized]
         if not self.upcast_params:
             return [*found, Stored(dtype, elements, bytes_)]
@@ -92,7 +92,9 @@ class Weights:
         if self.scheme is None:
             return [_in_dtype(elements, self.dtype)]
         packed = sum(one.numel for one in self._unique if one.name in self._sizes)
-        quantized = Stored(self.scheme.name, packed, sum(map(sum, self._sizes.values())))
+        quantized = Stored(
+            self.scheme.name, packed, sum(one.memory + one.more_in_files for one in self._sizes.values())
+        )
         return [quantized, _in_dtype(elements - packed, self.dtype)]
 
     def tensors(self) -> list[FileTensor]:
@@ -149,6 +151,11 @@ class Weights:
     def quantized_names(self) -> set[str]:
         """The names of the parameters that are stored in the quantized format."""
         return {*self._sizes}
+
+    @property
+    def element_bytes(self) -> dict[str, int]:
+        """The bytes of each quantized parameter's packed elements, without scales."""
+        return {name: one.elements for name, one in self._sizes.items() if one.elements}
 
     @property
     def _sizes(self) -> dict[str, Sizes]:

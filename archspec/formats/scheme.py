@@ -76,11 +76,10 @@ class Layout(NamedTuple):
         if self.packed and (columns % self.packed or rows % self.packed):
             message = f"a weight of {rows} x {columns} cannot be packed in {self.bits} bits"
             raise ArchspecError(message, help=f"its sizes are not multiples of {self.packed}")
+        elements = self.element_bytes(rows, columns)
         rows, columns = _round_up(rows, self.pad_to[0]), _round_up(columns, self.pad_to[1])
         groups = _round_up(-(-columns // width), self.pad_groups)
         scales = max(parts, -(-rows // height)) * groups
-        unit = _WORD if self.packed else 8
-        elements = rows * _round_up(columns * self.bits, unit) // 8
         zeros = scales * self.zero_bits // 8
         if self.packed and height == 1:
             zeros = groups * _round_up(rows * self.zero_bits, _WORD) // 8
@@ -88,6 +87,17 @@ class Layout(NamedTuple):
         per_scale = self.scale_bytes + self.scale_values * element
         extra = self.extra_bytes + self.extra_values * element + self.index_bytes * columns
         return elements + scales * per_scale + zeros + nested + extra
+
+    def element_bytes(self, rows: int, columns: int) -> int:
+        """Return the bytes of the packed elements of a matrix alone, with padding.
+
+        >>> Layout(3, (1, 0), packed=32).element_bytes(32, 64)
+        768
+        """
+        if self.flat:
+            rows, columns = 1, rows * columns
+        rows, columns = _round_up(rows, self.pad_to[0]), _round_up(columns, self.pad_to[1])
+        return rows * _round_up(columns * self.bits, _WORD if self.packed else 8) // 8
 
     def bytes_in_files(self, rows: int, columns: int, dtype: str) -> int:
         """Return the bytes that files store in addition to :meth:`bytes`, for a model in ``dtype``.

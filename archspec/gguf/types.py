@@ -34,6 +34,10 @@ with open(os.path.join(folder(), _FILE), encoding="utf-8") as _text:
     _TABLE: dict[str, Any] = json.load(_text)
 VERSION: str = _TABLE["version"]
 BLOCKS: dict[str, list[int]] = _TABLE["types"]  # type -> elements and bytes of a block
+STORED_BLOCKS = {  # number of a type in a file -> its name, elements and bytes of a block
+    number: (name, *(BLOCKS | _TABLE["other_types"])[name]) for name, number in _TABLE["type_numbers"].items()
+}
+FILE_NUMBERS: dict[str, str] = _TABLE["numbers"]  # of general.file_type -> type of the file
 FILES: dict[str, str] = _TABLE["files"]  # type of a file -> default type of its tensors
 _SPELLINGS = {name.lower(): name for name in FILES} | {
     alias.lower(): name for alias, name in _TABLE["aliases"].items()

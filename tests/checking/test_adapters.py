@@ -21,6 +21,7 @@ LLAMA = {
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
 }
+RECORDS = json.loads(Path(__file__).with_name("adapters.json").read_text(encoding="utf-8"))
 BASE = "base_model.model.model.layers."
 MODULES = {"q_proj": (32, 32), "v_proj": (16, 32)}
 ADAPTER = {
@@ -122,3 +123,37 @@ def test_the_head_of_a_task(tmp_path: Path) -> None:
     wrong = {"base_model.model.score.weight": ("F32", (7, 33))}
     message = f"{next(iter(wrong))}: (7, 33), but the base has (2, 32)"
     assert check(tmp_path, {**ADAPTER, **wrong}, task_type="SEQ_CLS") == [message]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda one: ",".join(one["tensors"])[-40:])
+def test_adapters_that_peft_saved(record: Any, tmp_path: Path) -> None:
+    """tools/adapter_headers.py recorded them: experts, biases, DoRA, embeddings, heads, copies of layers."""
+
+    def check_stored(tensors: dict[str, Any]) -> list[tuple[str, str, tuple[str, ...]]]:
+        (tmp_path / "adapter_config.json").write_text(json.dumps(record["options"]))
+        stored = {name: ("F32", tuple(shape)) for name, shape in tensors.items()}
+        write_safetensors(tmp_path / "adapter_model.safetensors", stored)
+        findings = archspec.check(str(tmp_path), record["config"]).findings
+        return [(one.severity, one.kind, one.tensors) for one in findings]
+
+    tensors = record["tensors"]
+    assert check_stored(tensors) == []
+    lost = [name for name in tensors if ".1." in name or "classifier" in name][-1]
+    found = check_stored({name: shape for name, shape in tensors.items() if name != lost})
+    assert [one[:2] for one in found] == [("error", "adapter")]
+    found = check_stored({**tensors, lost: [*tensors[lost][:-1], tensors[lost][-1] + 1]})
+    assert found == [("error", "adapter", (lost,))]
+
+
+def test_options_that_are_not_supported_are_a_note(tmp_path: Path) -> None:
+    given = {
+        "peft_type": "LORA",
+        "r": 4,
+        "target_modules": ["q_proj", "v_proj"],
+        "trainable_token_indices": [1],
+    }
+    (tmp_path / "adapter_config.json").write_text(json.dumps(given))
+    delta = {"base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta": ("F32", (1, 32))}
+    write_safetensors(tmp_path / "adapter_model.safetensors", {**ADAPTER, **delta})
+    found = archspec.check(str(tmp_path), LLAMA)
+    assert [(one.kind, one.severity) for one in found.findings] == [("adapter", "note")]

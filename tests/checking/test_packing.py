@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from math import ceil, prod
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from written import stored_tensors
 
 import archspec
 from archspec.checking.comparison import compare
+from archspec.checking.packing import PACKED, unpack
 from archspec.checkpoints.records import StoredTensor
 
 LLAMA = {
@@ -37,6 +41,7 @@ OSS = {
     "layer_types": ["sliding_attention", "full_attention"],
 }
 Parts = dict[str, tuple[str, tuple[int, ...]]]
+LIBRARIES = json.loads((Path(__file__).parents[1] / "formats" / "packed.json").read_text(encoding="utf-8"))
 
 
 def awq(rows: int, columns: int) -> Parts:
@@ -170,6 +175,39 @@ def test_scales_that_are_missing(name: str, part: str) -> None:
     missing = f"model.layers.0.self_attn.q_proj.{part}"
     del tensors[missing]
     assert ("quantization", (missing,)) in kinds(config, tensors)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_part_that_other_layers_have(name: str) -> None:
+    config, tensors = quantized(name)
+    base = "model.layers.1.mlp.down_proj."
+    parts = [one for one in tensors if one.startswith(base)]
+    data = max(parts, key=lambda one: prod(tensors[one][1]))
+    for part in parts:
+        found = kinds(config, {key: one for key, one in tensors.items() if key != part})
+        assert ("quantization" in {kind for kind, _ in found}) == (part != data), (part, found)
+        assert found or part == data
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tensors_of_quantization_libraries(library: str) -> None:
+    """The tensors of a matrix are one weight, whose elements have the bytes of the layout."""
+    for config, rows, columns, _, recorded in LIBRARIES[library]["records"]:
+        key = "quantization" if library == "mlx" else "quantization_config"
+        given = {name: value for name, value in config.items() if value != "mlx"}
+        scheme = archspec.load({**LLAMA, key: given}).weights().scheme
+        assert scheme is not None
+        layout = scheme.layout_of("model.layers.0.mlp.up_proj", "Linear")
+        prefix = "_weight_" if "qdata" in recorded else ""  # as transformers names torchao's tensors
+        names = {name: prefix + re.sub(r"^(.*up_proj|layers\.0|0)\.", "", name) for name in recorded}
+        tensors = [
+            StoredTensor(f"module.{names[name]}", dtype, tuple(shape), 0, "")
+            for name, (dtype, *shape) in recorded.items()
+        ]
+        ((name, one),) = unpack(tensors)[0].items()
+        assert layout and name == "module.weight" and one.dtype == PACKED, (config, recorded)
+        assert one.bytes == layout.element_bytes(rows, columns), (config, rows, columns, recorded)
+        assert one.shape in (None, (rows, columns)) and unpack(tensors)[1] == []
 
 
 def test_mxfp4_experts() -> None:

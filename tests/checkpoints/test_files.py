@@ -196,7 +196,7 @@ def test_an_index_with_a_merge_conflict(tmp_path: Path) -> None:
     index = write_shards(tmp_path) / "model.safetensors.index.json"
     text = index.read_text()
     index.write_text(f"{{\n<<<<<<< HEAD\n{text[1:]}\n=======\n{text}\n>>>>>>> other\n")
-    with pytest.raises(ArchspecError, match=r"line 2 is a conflict marker of git(.|\n)*help: resolve"):
+    with pytest.raises(ArchspecError, match=r"index\.json: invalid index: line 2: "):
         read(index)
 
 
