@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -33,18 +34,18 @@ PATH = Path(shipped_library().folder) / "gradients.json"
 _PRODUCTS = re.compile(r"(Mm|Addmm|Bmm|Baddbmm|Addbmm|Convolution)Backward\d")
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 _DEPTH, _DRAWS = 4, 8
-_LEFT_OUT = (
-    "Inkling",
-    "EncoderDecoder",
-    "Musicgen",
-)  # starts of classes whose layers are not alone in a step
+_LEFT_OUT = ("Inkling", "EncoderDecoder", "Musicgen", "Funnel")  # whose layers are not alone, or vary in runs
 _LISTED = re.compile(r"^(.*?)\.(\d+)(?=\.|$)")  # the list of layers, and the index of one
 
 
 class Product(NamedTuple):
-    """A product: the module that computes it, its FLOPs, and the parameters that each operand depends on."""
+    """A product: the module that computes it, its FLOPs, and the parameters that each operand depends on.
+
+    ``turn`` is the number of times that its layer ran before.
+    """
 
     path: str
+    turn: int
     flops: int
     operands: tuple[frozenset[str], ...]
 
@@ -55,11 +56,11 @@ def products_of(model: Any, call: Call) -> list[Product]:
 
     model.train()
     for module in model.modules():
-        if hasattr(module, "layerdrop"):
-            module.training = False
+        if hasattr(module, "layerdrop") or hasattr(module, "correction_coefs"):
+            module.training = False  # as where FLOPs of a step are measured
     names = _names(model)
-    running: list[str] = []
-    origins: dict[int, tuple[str, int]] = {}
+    running, ran = list[str](), Counter[str]()
+    origins: dict[int, tuple[str, int, int]] = {}
 
     def run(function: Any, args: Any, kwargs: Any) -> Any:
         from torch.utils.flop_counter import flop_registry
@@ -68,13 +69,15 @@ def products_of(model: Any, call: Call) -> list[Product]:
         if torch._C._current_autograd_node() is None and function._overloadpacket in flop_registry:
             flops = flop_registry[function._overloadpacket](*args, **kwargs, out_val=output)
             number = torch._C._autograd._get_sequence_nr() - 1
-            origins[number] = running[-1] if running else "", flops
+            path = running[-1] if running else ""
+            layer = _LISTED.match(path)
+            origins[number] = path, ran[layer[0]] if layer else 0, flops
         return output
 
     with on_meta(), torch.enable_grad():
         restore_attention(model, call)
         taken = inputs(model, call)
-        with follow_modules(model, running), operations(run):
+        with follow_modules(model, running, lambda path, _: ran.update((path,))), operations(run):
             output = model(**taken)
         first = next(name for name in output if name != "aux_loss")
         end = output[first].float().sum().grad_fn
@@ -87,10 +90,9 @@ def products_of(model: Any, call: Call) -> list[Product]:
         operands = [below[one] for one, _ in node.next_functions if one is not None]
         below[node] = frozenset().union(*operands)
         if _PRODUCTS.match(node.name()):
-            path, flops = origins[node._sequence_nr()]
             bias = node.name().startswith(("Addmm", "Convolution", "Baddbmm"))  # whose other operand is added
             kept = _without_bias(node, below) if bias else operands
-            found.append(Product(path, flops, tuple(kept)))
+            found.append(Product(*origins[node._sequence_nr()], tuple(kept)))
     return found
 
 
@@ -205,16 +207,16 @@ def _layer(
     """
     inner = [one for one in products if one.path.startswith(own) or f"{one.path}." == own]
     sources = sorted({name.rpartition(".")[0][len(own) :] for name in parameters if name.startswith(own)})
-    rows, flops, used = list[Any](), dict[str, set[int]](), set[str]()
+    inner = _first_turn(own, inner, {name for name in parameters if name.startswith(own)})
+    rows, flops, users = list[Any](), dict[str, set[int]](), dict[frozenset[str], str]()
     for product in inner:
         path, masks = product.path[len(own) :], list[int]()
         for operand in product.operands:
             within = {name.rpartition(".")[0][len(own) :] for name in operand if name.startswith(own)}
             outer = [name for name in operand if not name.startswith(own)]
             if len(operand) == 1 and not outer:  # a weight
-                if operand & used:
-                    raise ValueError(f"{product.path} runs more than once")
-                used |= operand
+                if users.setdefault(operand, product.path) != product.path:
+                    raise ValueError(f"{[*operand]} is a weight of several modules")
                 continue
             found = [one in within for one in sources]
             found.append(any(name.startswith(previous) for name in outer) if previous else bool(outer))
@@ -224,6 +226,22 @@ def _layer(
         rows.append([path, weights, masks])
         flops.setdefault(path, set()).add(product.flops)
     return [sources, rows, sorted(path for path, sizes in flops.items() if len(sizes) > 1)]
+
+
+def _first_turn(own: str, inner: list[Product], weights: set[str]) -> list[Product]:
+    """Return the products of a layer in its first run; the next runs follow the first one.
+
+    Errors: ValueError if the next runs do not depend on the layer as a next layer would.
+    """
+    turns = [[one for one in inner if one.turn == turn] for turn in range(max(one.turn for one in inner) + 1)]
+    for turn in turns[1:]:
+        for one, first in zip(turn, turns[0], strict=True):
+            for operand, before in zip(one.operands, first.operands, strict=True):
+                follows = any(not name.startswith(own) for name in before)
+                expected = before | weights if follows else before
+                if one[::2] != first[::2] or (operand & weights) != (expected & weights):
+                    raise ValueError(f"{own} runs more than once")
+    return turns[0]
 
 
 def measure(model_type: str, name: str) -> dict[str, Any]:
@@ -254,7 +272,8 @@ def _raws(spec: Any, name: str) -> Iterator[dict[str, Any]]:
 
 def _measure(spec: Any, name: str, raw: dict[str, Any]) -> dict[str, Any]:
     model = instance(name, raw, spec.model_type, trains=True)
-    encoder = 7 if has_encoder_and_decoder(model) else 0
+    is_same = name.endswith("ForSequenceClassification")  # which reads the end of the encoder's tokens
+    encoder = (5 if is_same else 7) if has_encoder_and_decoder(model) else 0
     call = Call(2, 5, encoder_tokens=encoder, new_encoder_tokens=encoder)
     parameters = [one for one, _ in model.named_parameters()]
     return record(tree_of(Scope(spec, raw), name), products_of(model, call), parameters)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property
 
 from archspec.adapters.modules import ADAPTERS, BASE, LINEAR, Module
 from archspec.adapters.options import Options
@@ -18,6 +18,7 @@ from archspec.costs.totals import by_module
 from archspec.errors import ArchspecError
 from archspec.specs.files import read_json
 from archspec.tree.node import Node
+from archspec.tree.tensors import modules
 from archspec.typing_light import Any, NamedTuple
 
 _SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
@@ -50,6 +51,7 @@ class AdaptedCall:
         whole = by_module(call.tree, "training_flops")
         forward = by_module(call.tree, "flops").items()
         self.products = {path: Product(flops, whole[path] - flops) for path, flops in forward}
+        self.times = {path: node.times for path, node in modules(call.tree, layers=True)}
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
         self.trained, self.weights = set[str](), set[str]()  # those trained, also other than the bias
@@ -79,33 +81,43 @@ class AdaptedCall:
     @property
     def forward_flops(self) -> int:
         """FLOPs of the forward pass: those of the model, and of the adapter of each layer."""
-        return self.call.flops + sum(sum(self._adapter(path)) for path in self.wrapped)
+        added = sum(sum(self._adapter(path)) for path in self.wrapped)
+        return self.call.flops + added + (sum(map(self._dora, self.wrapped)) if self.use_dora else 0)
 
-    def _adapter(self, path: str) -> tuple[int, int, int]:
-        """Return the FLOPs of an adapter's two matrices, and of DoRA's product of both."""
+    def _adapter(self, path: str) -> tuple[int, int]:
+        """Return the FLOPs of an adapter's two matrices."""
         rank, into, out = self.wrapped[path].sizes
         rows = self.products[path].flops // (into * out)  # 2 for each token
-        dora = 2 * into * rank * (into + out) if self.use_dora else 0
-        return rows * into * rank, rows * rank * out, dora
+        return rows * into * rank, rows * rank * out
+
+    def _dora(self, path: str) -> int:
+        """Return the FLOPs of DoRA's product of both matrices, for each time that a layer runs."""
+        rank, into, out = self.wrapped[path].sizes
+        layer = next((one for one in self.layers if path.startswith(f"{one}.")), None)
+        runs = 0 if layer is None else sum(f"{layer}.{row[0]}" == path for row in self.layers[layer][1])
+        return 2 * into * rank * (into + out) * max(runs, self.times[path])
 
     @property
     def training_flops(self) -> int:
         """FLOPs of the forward pass and of the gradients that trained parameters need."""
         self.call.check_trained()
-        self._check_record()
         again = sum(self.products[path].flops for path in self.wrapped if self.multiplies_again)
         return self.forward_flops + again + sum(self._gradients())
 
-    def _check_record(self) -> None:
-        """Raise :class:`ArchspecError` for classes and flags whose dependencies were not recorded."""
+    @cached_property
+    def layers(self) -> dict[str, Any]:
+        """The records of layers. Errors: :class:`ArchspecError` for classes and flags without records."""
         if self.call.architecture not in record()["classes"]:
             raise self._refuse("the dependencies between its products were not recorded")
         if changed := changed_flags(self.call.scope, _SIZES):
             raise self._refuse(f"the dependencies between its products were not recorded for {changed}")
+        stacks = record()["classes"][self.call.architecture]["stacks"]
+        found = {path: node for stack in stacks for path, node in _layers_of(self.call.tree, stack)}
+        return {path: self._layer(path, node) for path, node in found.items()}
 
     def _gradients(self) -> Iterator[int]:
         """Yield the FLOPs of the gradients in each layer, then outside of layers."""
-        facts = record()["classes"][self.call.architecture]
+        layers, facts = self.layers, record()["classes"][self.call.architecture]
         first = set(facts["inputs"])
         reached, seen = False, set[str]()
         if self.trained & first and self.products.keys() & first:
@@ -118,10 +130,9 @@ class AdaptedCall:
                 )
             given, cross = bool(self.trained.intersection(every)), reached
             before = given
-            for path, node in _layers_of(self.call.tree, stack):
-                inside = _paths_below(path, [*self.products, *self.trained])
+            for path in (one for one in layers if one.rpartition(".")[0] == stack):
+                inside, layer = _paths_below(path, [*self.products, *self.trained]), layers[path]
                 seen |= inside
-                layer = self._layer(path, node)
                 if given and _reads_aside(layer):
                     raise self._refuse("modules are trained that layers read aside from their input")
                 yield from self._layer_gradients(path, layer, inside, before, cross)
@@ -147,17 +158,31 @@ class AdaptedCall:
         self, path: str, layer: Any, inside: set[str], before: bool, cross: bool
     ) -> Iterator[int]:
         sources, rows, uneven = layer
-        active = [f"{path}.{one}".rstrip(".") in self.trained for one in sources] + [before, cross]
-        mask = sum(is_active << place for place, is_active in enumerate(active))
-        for one in inside & self.products.keys():
-            name, trains = one[len(path) + 1 :], one in self.weights
-            found = [(n, masks) for row, n, masks in rows if row == name]  # n weights
-            counts = [
-                (n * trains + sum(bool(each & mask) for each in masks), n + len(masks)) for n, masks in found
-            ]
-            yield self._share(one, counts, name in uneven)
-            if found and one in self.wrapped:  # others run without gradients
-                yield self._adapter_gradients(one, bool(found[0][1][0] & mask))
+        own = sum((f"{path}.{one}".rstrip(".") in self.trained) << place for place, one in enumerate(sources))
+        later = before or bool(inside & self.trained)
+        inside = inside & self.products.keys()
+        loops = min((self.times[one] for one in inside), default=1)  # Albert's layers run several times
+        for one in inside:
+            found = [row[1:] for row in rows if row[0] == one[len(path) + 1 :]]
+            for given, count in ((before, 1), (later, loops - 1)):
+                mask = own | given << len(sources) | cross << len(sources) + 1
+                is_uneven = one[len(path) + 1 :] in uneven
+                yield self._product_gradients(one, found, mask, is_uneven) * count // loops
+
+    def _product_gradients(self, path: str, found: list[Any], mask: int, is_uneven: bool) -> int:
+        """Return the FLOPs of the gradients of the products of a module, and of its adapter."""
+        trains = path in self.weights
+        needed = [sum(bool(each & mask) for each in masks) for _, masks in found]
+        totals = [n + len(masks) for n, masks in found]  # n weights
+        counts = [
+            (n * trains + some, total) for some, total, (n, _) in zip(needed, totals, found, strict=True)
+        ]
+        flops = self._share(path, counts, is_uneven)
+        if not found or path not in self.wrapped:  # others run without gradients
+            return flops
+        if is_uneven and len({*needed}) > 1:
+            raise self._refuse(f"a part of the gradients of {path} is needed")
+        return flops + self._adapter_gradients(path, sum(needed), len(needed))
 
     def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
@@ -166,19 +191,19 @@ class AdaptedCall:
             sum(n for n, _ in counts),
             sum(n for _, n in counts),
         )
-        if not whole or (counts and some == total):
-            return whole
+        if not whole or (counts and some in (0, total)):
+            return whole if some else 0
         is_even = len({*counts}) == 1 or not is_uneven
         if not counts or not is_even or whole * len(counts) != flops * total:
             raise self._refuse(f"a part of the gradients of {path} is needed")
         return whole * some // total
 
-    def _adapter_gradients(self, path: str, has_input: bool) -> int:
-        """Return the FLOPs of the gradients of both matrices, and of their inputs."""
-        first, second, _ = self._adapter(path)
+    def _adapter_gradients(self, path: str, inputs: int, runs: int = 1) -> int:
+        """Return the FLOPs of the gradients of both matrices, and of the inputs of some of the runs."""
+        first, second = self._adapter(path)
         again = self.products[path].flops if self.multiplies_again else 0
         is_copied = self.wrapped[path].base.kind == "Conv1D"  # whose weight peft copies as a new parameter
-        return (first + again) * has_input + first + 2 * second + again * is_copied
+        return (first + again) * inputs // runs + first + 2 * second + again * is_copied
 
     def _head_gradients(self, path: str, reached: bool) -> int:
         found = self.products[path]

@@ -176,6 +176,7 @@ class Costed(Saving):
         on_grid = self.grid_leaf(name, arguments, keywords) if self.on_items else None
         axes = self.axes if on_grid is None else on_grid
         self.read_axis(axes["tokens"], axes)
+        built.times = axes["times"]
         built.costs = weight_costs(name, built.tensors, self.gradient_axes(axes), on_grid)
         if name in OUTPUT_SIZES:
             width = built.tensors[0].shape[OUTPUT_SIZES[name]]
@@ -233,7 +234,7 @@ class Costed(Saving):
         frame = self.frames[-1]
         products = [self._product(op, frame) for op in module.ops]
         products = [found for found in products if found is not None]
-        built.costs = [*built.costs, *(cost for cost, _, _ in products)]
+        built.costs, built.times = [*built.costs, *(cost for cost, _, _ in products)], self.axes["times"]
         if is_training(self.axes) and (self.has_gradients or self.passes):
             built.saves = [*built.saves, *(saved for _, _, saved in products)]
         if built.cache is None or module.cache is None:
