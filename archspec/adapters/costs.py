@@ -14,6 +14,7 @@ from archspec.adapters.modules import ADAPTERS, BASE, LINEAR, Module
 from archspec.adapters.options import Options
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
+from archspec.costs.media.items import given_modalities
 from archspec.costs.totals import by_module
 from archspec.errors import ArchspecError
 from archspec.specs.files import read_json
@@ -95,7 +96,7 @@ class AdaptedCall:
         rank, into, out = self.wrapped[path].sizes
         layer = next((one for one in self.layers if path.startswith(f"{one}.")), None)
         runs = 0 if layer is None else sum(f"{layer}.{row[0]}" == path for row in self.layers[layer][1])
-        return 2 * into * rank * (into + out) * max(runs, self.times[path])
+        return 2 * into * rank * (into + out) * max(runs, int(self.times[path]))
 
     @property
     def training_flops(self) -> int:
@@ -105,30 +106,38 @@ class AdaptedCall:
         return self.forward_flops + again + sum(self._gradients())
 
     @cached_property
+    def facts(self) -> dict[str, Any]:
+        """The record of the class. Errors: :class:`ArchspecError` if there is none for its flags or items."""
+        what, scope, name = "the dependencies between its products", self.call.scope, self.call.architecture
+        facts = record()["classes"].get(name)
+        if facts is None:
+            raise self._refuse(f"{what} were not recorded")
+        given, items = given_modalities(self.call.call, scope, name), facts.get("items", ())
+        if bool(given) != bool(items) or not {*given} <= {*items}:
+            raise self._refuse(f"{what} were not recorded with {' and '.join(given) or 'text only'}")
+        if changed := changed_flags(scope, _SIZES):
+            raise self._refuse(f"{what} were not recorded for {changed}")
+        return dict(facts)
+
+    @cached_property
     def layers(self) -> dict[str, Any]:
-        """The records of layers. Errors: :class:`ArchspecError` for classes and flags without records."""
-        if self.call.architecture not in record()["classes"]:
-            raise self._refuse("the dependencies between its products were not recorded")
-        if changed := changed_flags(self.call.scope, _SIZES):
-            raise self._refuse(f"the dependencies between its products were not recorded for {changed}")
-        stacks = record()["classes"][self.call.architecture]["stacks"]
-        found = {path: node for stack in stacks for path, node in _layers_of(self.call.tree, stack)}
+        """The records of layers by their paths."""
+        found = {
+            path: node for stack in self.facts["stacks"] for path, node in _layers_of(self.call.tree, stack)
+        }
         return {path: self._layer(path, node) for path, node in found.items()}
 
     def _gradients(self) -> Iterator[int]:
         """Yield the FLOPs of the gradients in each layer, then outside of layers."""
-        layers, facts = self.layers, record()["classes"][self.call.architecture]
-        first = set(facts["inputs"])
-        reached, seen = False, set[str]()
-        if self.trained & first and self.products.keys() & first:
-            raise self._refuse("modules before the layers are trained")
+        layers, facts = self.layers, self.facts
+        reached, seen, trained = False, set[str](), list[bool]()
         for stack in facts["stacks"]:
             every, some = facts.get("hidden", {}).get(stack, ([], facts["inputs"]))
             if self.trained.intersection(some):
                 raise self._refuse(
                     "modules before the layers are trained that a part of the first layer reads"
                 )
-            given, cross = bool(self.trained.intersection(every)), reached
+            given, cross, trains = bool(self.trained.intersection(every)), reached, False
             before = given
             for path in (one for one in layers if one.rpartition(".")[0] == stack):
                 inside, layer = _paths_below(path, [*self.products, *self.trained]), layers[path]
@@ -136,13 +145,35 @@ class AdaptedCall:
                 if given and _reads_aside(layer):
                     raise self._refuse("modules are trained that layers read aside from their input")
                 yield from self._layer_gradients(path, layer, inside, before, cross)
-                before = before or cross or bool(inside & self.trained)
+                is_trained, run = bool(inside & self.trained), inside & self.products.keys()
+                trains |= is_trained and any(self.products[one].backward for one in run)  # else unread
+                before = before or cross or is_trained
+            trained.append(trains)
             reached = reached or before
-        outside = self.products.keys() - seen - first
-        if not reached and len(outside) > 1 and self.trained:
+        yield from self._outside_gradients(trained, seen, reached)
+
+    def _outside_gradients(self, trained: list[bool], seen: set[str], reached: bool) -> Iterator[int]:
+        """Yield the FLOPs of gradients outside of layers, of which lists are ``trained`` or ``reached``."""
+        outside, first = self.products.keys() - seen, set(self.facts["inputs"])
+        if "outside" in self.facts:
+            sources, rows, uneven = self.facts["outside"]
+            if unknown := self.trained - seen - {*sources, *(row[0] for row in rows)}:  # tied heads have rows
+                raise self._refuse(f"the dependencies on {min(unknown)} were not recorded")
+            mask = _bits([one in self.trained for one in sources] + trained)
+            for path in outside:
+                found = [row[1:] for row in rows if row[0] == path]
+                yield self._product_gradients(path, found, mask, path in uneven)
+            return
+        if self.trained & first and self.products.keys() & first:
+            raise self._refuse("modules before the layers are trained")
+        if not reached and len(outside - first) > 1 and self.trained:
             raise self._refuse("nothing in the layers is trained")
-        for path in outside:
-            yield self._head_gradients(path, reached)
+        for path in outside - first:  # heads, which read the last layer
+            product, below = self.products[path], _paths_below(path, self.owners)
+            is_head = below == {path} and product.backward == 2 * product.flops
+            if product.backward and (reached or below & self.trained) and not is_head:
+                raise self._refuse(f"the gradients of {path} are not known")
+            yield self._product_gradients(path, [[1, [1]]] if product.backward else [], int(reached), False)
 
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
@@ -150,6 +181,9 @@ class AdaptedCall:
         wanted = [{one[len(path) + 1 :] for one in _paths_below(path, some)} for some in (self.owners, known)]
         layers = record()["layers"].get(node.cls, ())
         rows = [one for one in layers if [{*one[0]}, {row[0] for row in one[1]}] == wanted]
+        if len(rows) > 1:  # in some classes it also depends on another list of layers
+            is_crossed = path.rpartition(".")[0] in self.facts.get("crossed", ())
+            rows = [one for one in rows if _reads_lists(one) == is_crossed]
         if len(rows) != 1:
             raise self._refuse(f"the dependencies in {path} were not recorded")
         return rows[0]
@@ -158,14 +192,14 @@ class AdaptedCall:
         self, path: str, layer: Any, inside: set[str], before: bool, cross: bool
     ) -> Iterator[int]:
         sources, rows, uneven = layer
-        own = sum((f"{path}.{one}".rstrip(".") in self.trained) << place for place, one in enumerate(sources))
+        own = [f"{path}.{one}".rstrip(".") in self.trained for one in sources]
         later = before or bool(inside & self.trained)
         inside = inside & self.products.keys()
         loops = min((self.times[one] for one in inside), default=1)  # Albert's layers run several times
         for one in inside:
             found = [row[1:] for row in rows if row[0] == one[len(path) + 1 :]]
             for given, count in ((before, 1), (later, loops - 1)):
-                mask = own | given << len(sources) | cross << len(sources) + 1
+                mask = _bits([*own, given, cross])
                 is_uneven = one[len(path) + 1 :] in uneven
                 yield self._product_gradients(one, found, mask, is_uneven) * count // loops
 
@@ -186,12 +220,9 @@ class AdaptedCall:
 
     def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
-        (flops, whole), some, total = (
-            self.products[path],
-            sum(n for n, _ in counts),
-            sum(n for _, n in counts),
-        )
-        if not whole or (counts and some in (0, total)):
+        flops, whole = self.products[path]
+        some, total = (sum(numbers) for numbers in zip(*counts, strict=True)) if counts else (1, 0)
+        if not whole or some in (0, total):
             return whole if some else 0
         is_even = len({*counts}) == 1 or not is_uneven
         if not counts or not is_even or whole * len(counts) != flops * total:
@@ -205,24 +236,22 @@ class AdaptedCall:
         is_copied = self.wrapped[path].base.kind == "Conv1D"  # whose weight peft copies as a new parameter
         return (first + again) * inputs // runs + first + 2 * second + again * is_copied
 
-    def _head_gradients(self, path: str, reached: bool) -> int:
-        found = self.products[path]
-        if not found.backward:
-            return 0  # the output does not depend on it
-        needed = reached + (path in self.weights)
-        below = _paths_below(path, self.owners)
-        is_alone = below == {path}  # others may multiply what modules inside return
-        is_needed = reached or below & self.trained
-        if is_needed and (not is_alone or found.backward != 2 * found.flops):
-            raise self._refuse(f"the gradients of {path} are not known")
-        adapter = self._adapter_gradients(path, reached) if path in self.wrapped else 0
-        return found.flops * needed + adapter
+
+def _bits(flags: list[bool]) -> int:
+    """Return a mask whose first bit is the first flag."""
+    return sum(flag << place for place, flag in enumerate(flags))
 
 
 def _reads_aside(layer: Any) -> bool:
     """Return True if an operand in a layer does not depend on what another layer returns."""
     sources, rows, _ = layer
     return any(not mask >> len(sources) for _, _, masks in rows for mask in masks)
+
+
+def _reads_lists(layer: Any) -> bool:
+    """Return True if an operand in a layer depends on another list of layers."""
+    sources, rows, _ = layer
+    return any(mask >> len(sources) + 1 for _, _, masks in rows for mask in masks)
 
 
 def _layers_of(tree: Node, stack: str) -> Iterator[tuple[str, Node]]:

@@ -234,7 +234,8 @@ class Costed(Saving):
         frame = self.frames[-1]
         products = [self._product(op, frame) for op in module.ops]
         products = [found for found in products if found is not None]
-        built.costs, built.times = [*built.costs, *(cost for cost, _, _ in products)], self.axes["times"]
+        built.costs = [*built.costs, *(cost for cost, _, _ in products)]
+        built.times = (self.axes or {}).get("times", 1)
         if is_training(self.axes) and (self.has_gradients or self.passes):
             built.saves = [*built.saves, *(saved for _, _, saved in products)]
         if built.cache is None or module.cache is None:
