@@ -162,7 +162,7 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
             previous = f"{listed[place - 1]}." if place else ""
             row = _layer(f"{path}.", previous, others, products, parameters)
             rows = layers.setdefault(classes[path], [])
-            same = next((one for one in rows if one[0] == row[0]), None)
+            same = next((one for one in rows if _operands_of(one) == _operands_of(row)), None)
             if row[1] and same is None:
                 rows.append(row)
             elif not place and same is not None:
@@ -179,6 +179,11 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
     crossed = [one for one in stacks if reads[one] - {""}]
     facts = {"stacks": [*stacks], "inputs": sorted(inputs_), "hidden": hidden, "outside": outside}
     return {**facts, "crossed": crossed, "layers": layers}
+
+
+def _operands_of(layer: list[Any]) -> list[Any]:
+    """Return the modules of a layer, and the number of operands of each product."""
+    return [layer[0], [(path, weights, len(masks)) for path, weights, masks in layer[1]]]
 
 
 def _inputs_of(stack: str, products: list[Product], inside: tuple[str, ...]) -> list[list[str]]:
@@ -280,7 +285,8 @@ def _first_turn(own: str, inner: list[Product], weights: set[str]) -> list[Produ
 
     Errors: ValueError if the next runs do not depend on the layer as a next layer would.
     """
-    turns = [[one for one in inner if one.turn == turn] for turn in range(max(one.turn for one in inner) + 1)]
+    number = max((one.turn for one in inner), default=0) + 1
+    turns = [[one for one in inner if one.turn == turn] for turn in range(number)]
     for turn in turns[1:]:
         for one, first in zip(turn, turns[0], strict=True):
             for operand, before in zip(one.operands, first.operands, strict=True):

@@ -183,10 +183,22 @@ class AdaptedCall:
         rows = [one for one in layers if [{*one[0]}, {row[0] for row in one[1]}] == wanted]
         if len(rows) > 1:  # in some classes it also depends on another list of layers
             is_crossed = path.rpartition(".")[0] in self.facts.get("crossed", ())
-            rows = [one for one in rows if _reads_lists(one) == is_crossed]
+            rows = [one for one in rows if _reads_lists(one) == is_crossed and self._fits(one, path)]
         if len(rows) != 1:
             raise self._refuse(f"the dependencies in {path} were not recorded")
         return rows[0]
+
+    def _fits(self, layer: Any, path: str) -> bool:
+        """Return True if the products of a layer have as many gradients as a record."""
+        _, rows, uneven = layer
+        for name in {row[0] for row in rows} - {*uneven}:
+            (flops, whole), found = (
+                self.products[f"{path}.{name}".rstrip(".")],
+                [row for row in rows if row[0] == name],
+            )
+            if whole * len(found) != flops * sum(n + len(masks) for _, n, masks in found):
+                return False
+        return True
 
     def _layer_gradients(
         self, path: str, layer: Any, inside: set[str], before: bool, cross: bool
