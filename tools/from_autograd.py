@@ -28,7 +28,7 @@ from archspec.reference.meta import follow_modules, on_meta, operations
 from archspec.specs.library import shipped_library
 from archspec.tree.builder import tree_of
 from archspec.tree.node import Node
-from archspec.tree.tensors import modules
+from archspec.tree.tensors import fold_layers, modules
 from archspec.verifying.costs.cases import make_runnable
 from archspec.verifying.costs.fitting import default_config
 from archspec.verifying.costs.media import media_calls, shallow
@@ -171,6 +171,7 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
     reads = {one: {_stack_of(name, stacks) for name in _read_by(one, products)} - {one} for one in stacks}
     if any(one in reads.get(other, ()) for one in stacks for other in reads[one]):
         raise ValueError("the lists of layers depend on each other")
+    stacks = dict.fromkeys(sorted(stacks, key=lambda one: len(reads[one])))  # each after those that it reads
     within = [one for one in products if one.path.startswith(inside)]
     read = {name for one in within for operand in one.operands for name in operand}
     inputs_ = {name.rpartition(".")[0] for name in read if not name.startswith(inside)}
@@ -312,7 +313,10 @@ def _raws(spec: Any, name: str) -> Iterator[dict[str, Any]]:
     if _trains_with_media(spec.model_type, name):
         yield make_runnable(shallow(spec.model_type, raw), name)
     elif "num_hidden_layers" in spec.fields:
-        yield {**raw, "num_hidden_layers": _DEPTH}
+        few = {**raw, "num_hidden_layers": _DEPTH}
+        with suppress(ArchspecError):
+            if _kinds(Scope(spec, few), name) == _kinds(Scope(spec, raw), name):
+                yield few
     yield raw
     scope = Scope(spec, raw)
     missing = {*spec.fields}
@@ -323,6 +327,11 @@ def _raws(spec: Any, name: str) -> Iterator[dict[str, Any]]:
         drawn = Sampler(spec, 0).draw_config(place)
         sizes = {field: drawn[field] for field in missing if type(drawn.get(field)) is int}
         yield make_runnable({**raw, **sizes}, name)
+
+
+def _kinds(scope: Scope, name: str) -> set[str]:
+    """Return the names of modules without indices, also the classes of those in lists."""
+    return {f"{fold_layers(path)} {node.cls}" for path, node in modules(tree_of(scope, name), layers=True)}
 
 
 def _measure(spec: Any, name: str, raw: dict[str, Any]) -> dict[str, Any]:

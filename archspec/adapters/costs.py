@@ -19,7 +19,7 @@ from archspec.costs.totals import by_module
 from archspec.errors import ArchspecError
 from archspec.specs.files import read_json
 from archspec.tree.node import Node
-from archspec.tree.tensors import modules
+from archspec.tree.tensors import modules, tensors
 from archspec.typing_light import Any, NamedTuple
 
 _SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
@@ -56,6 +56,7 @@ class AdaptedCall:
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
         self.trained, self.weights = set[str](), set[str]()  # those trained, also other than the bias
+        self.frozen = {one.name for one in tensors(call.tree) if not one.trainable}  # before the adapter
         for _, module in top.walk():
             self._read(module)
 
@@ -75,6 +76,8 @@ class AdaptedCall:
                 raise self._refuse(f"{base.path} does not run as a layer")
         for name, weight in module.weights.items():
             is_trained = weight.origin and weight.trainable
+            if is_trained and weight.origin in self.frozen:
+                raise self._refuse(f"{weight.origin} is trained, and frozen without the adapter")
             self.owners |= {module.path} if weight.origin else set()
             self.trained |= {module.path} if is_trained else set()
             self.weights |= {module.path} if is_trained and name != "bias" else set()
