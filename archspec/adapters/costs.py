@@ -7,6 +7,7 @@ reads from autograd's graph. A product has a gradient for each operand that depe
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 
@@ -56,9 +57,12 @@ class AdaptedCall:
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
         self.trained, self.weights = set[str](), set[str]()  # those trained, also other than the bias
+        self.tables = defaultdict[str, set[str]](set)  # the embeddings that share a weight
         self.frozen = {one.name for one in tensors(call.tree) if not one.trainable}  # before the adapter
         for _, module in top.walk():
             self._read(module)
+        if shared := [one for one in self.tables.values() if len(one) > 1 and one & self.trained]:
+            raise self._refuse(f"{' and '.join(sorted(shared[0]))} share a weight, and are trained apart")
 
     def _refuse(self, reason: str) -> ArchspecError:
         name = self.call.architecture
@@ -78,6 +82,7 @@ class AdaptedCall:
             is_trained = weight.origin and weight.trainable
             if is_trained and weight.origin in self.frozen:
                 raise self._refuse(f"{weight.origin} is trained, and frozen without the adapter")
+            self.tables[weight.origin] |= {module.path} if module.kind == "Embedding" else set()
             self.owners |= {module.path} if weight.origin else set()
             self.trained |= {module.path} if is_trained else set()
             self.weights |= {module.path} if is_trained and name != "bias" else set()
@@ -136,10 +141,10 @@ class AdaptedCall:
         reached, seen, trained = False, set[str](), list[bool]()
         for stack in facts["stacks"]:
             every, some = facts.get("hidden", {}).get(stack, ([], facts["inputs"]))
-            if self.trained.intersection(some):
-                raise self._refuse(
-                    "modules before the layers are trained that a part of the first layer reads"
-                )
+            between = self.trained.intersection(self.facts["inputs"]) - {*every}
+            is_crossed = stack in self.facts.get("crossed", facts["stacks"][1:])
+            if self.trained.intersection(some) or (is_crossed and between and not reached):
+                raise self._refuse("modules are trained that a part of the first layer reads")
             given, cross, trains = bool(self.trained.intersection(every)), reached, False
             before = given
             for path in (one for one in layers if one.rpartition(".")[0] == stack):
