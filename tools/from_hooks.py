@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from archspec.adapters import costs
+from archspec.adapters import recorded
 from archspec.adapters.activations import AdaptedActivations
 from archspec.adapters.modules import LINEAR, facts
 from archspec.costs.records import Step
@@ -120,7 +120,7 @@ def validate(model_type: str, name: str) -> None:
                 if kept.setdefault(fold_layers(path), is_kept) != is_kept:
                     raise ValueError(f"{path} is kept at some configs")
     names = sorted(path for path, is_kept in kept.items() if is_kept)
-    costs.record()["kept"][name] = names  # which the predictions read
+    recorded.record()["kept"][name] = names  # which the predictions read
     for run in measured:
         with suppress(ArchspecError):
             found = _predict(run, name)
@@ -148,7 +148,7 @@ def _predict(run: Run, name: str) -> tuple[int, int]:
 
 def main(pattern: str) -> None:
     """Add the classes whose name has a pattern to the file."""
-    library, found = shipped_library(), costs.record()
+    library, found = shipped_library(), recorded.record()
     found.setdefault("kept", {})
     for model_type in library.model_types():
         for name in library.load(model_type).architectures:

@@ -9,28 +9,21 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cache, cached_property
+from functools import cached_property
 
 from archspec.adapters.modules import ADAPTERS, BASE, LINEAR, Module
 from archspec.adapters.options import Options
-from archspec.configs.scope import Scope
+from archspec.adapters.recorded import bits, changed_flags, layers_of, reads_aside, reads_lists, record
 from archspec.costs.forward import Forward
 from archspec.costs.media.items import given_modalities
 from archspec.costs.totals import by_module
 from archspec.errors import ArchspecError
-from archspec.specs.files import read_json
 from archspec.tree.node import Node
 from archspec.tree.tensors import modules, tensors
 from archspec.typing_light import Any, NamedTuple
 
 _SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
 _HELP = "leave out the lengths for the parameters of the adapter"
-
-
-@cache
-def record() -> dict[str, Any]:
-    """Return formulas/gradients.json."""
-    return dict(read_json("gradients.json"))
 
 
 class Product(NamedTuple):
@@ -130,10 +123,8 @@ class AdaptedCall:
     @cached_property
     def layers(self) -> dict[str, Any]:
         """The records of layers by their paths."""
-        found = {
-            path: node for stack in self.facts["stacks"] for path, node in _layers_of(self.call.tree, stack)
-        }
-        return {path: self._layer(path, node) for path, node in found.items()}
+        found = (one for stack in self.facts["stacks"] for one in layers_of(self.call.tree, stack))
+        return {path: self._layer(path, node) for path, node in found}
 
     def _gradients(self) -> Iterator[int]:
         """Yield the FLOPs of the gradients in each layer, then outside of layers."""
@@ -150,7 +141,7 @@ class AdaptedCall:
             for path in (one for one in layers if one.rpartition(".")[0] == stack):
                 inside, layer = _paths_below(path, [*self.products, *self.trained]), layers[path]
                 seen |= inside
-                if given and _reads_aside(layer):
+                if given and reads_aside(layer):
                     raise self._refuse("modules are trained that layers read aside from their input")
                 yield from self._layer_gradients(path, layer, inside, before, cross)
                 is_trained, run = bool(inside & self.trained), inside & self.products.keys()
@@ -167,7 +158,7 @@ class AdaptedCall:
             sources, rows, uneven = self.facts["outside"]
             if unknown := self.trained - seen - {*sources, *(row[0] for row in rows)}:  # tied heads have rows
                 raise self._refuse(f"the dependencies on {min(unknown)} were not recorded")
-            mask = _bits([one in self.trained for one in sources] + trained)
+            mask = bits([one in self.trained for one in sources] + trained)
             for path in outside:
                 found = [row[1:] for row in rows if row[0] == path]
                 yield self._product_gradients(path, found, mask, path in uneven)
@@ -191,7 +182,7 @@ class AdaptedCall:
         rows = [one for one in layers if [{*one[0]}, {row[0] for row in one[1]}] == wanted]
         if len(rows) > 1:  # in some classes it also depends on another list of layers
             is_crossed = path.rpartition(".")[0] in self.facts.get("crossed", ())
-            rows = [one for one in rows if _reads_lists(one) == is_crossed and self._fits(one, path)]
+            rows = [one for one in rows if reads_lists(one) == is_crossed and self._fits(one, path)]
         if len(rows) != 1:
             raise self._refuse(f"the dependencies in {path} were not recorded")
         return rows[0]
@@ -200,10 +191,8 @@ class AdaptedCall:
         """Return True if the products of a layer have as many gradients as a record."""
         _, rows, uneven = layer
         for name in {row[0] for row in rows} - {*uneven}:
-            (flops, whole), found = (
-                self.products[f"{path}.{name}".rstrip(".")],
-                [row for row in rows if row[0] == name],
-            )
+            flops, whole = self.products[f"{path}.{name}".rstrip(".")]
+            found = [row for row in rows if row[0] == name]
             if whole * len(found) != flops * sum(n + len(masks) for _, n, masks in found):
                 return False
         return True
@@ -219,18 +208,18 @@ class AdaptedCall:
         for one in inside:
             found = [row[1:] for row in rows if row[0] == one[len(path) + 1 :]]
             for given, count in ((before, 1), (later, loops - 1)):
-                mask = _bits([*own, given, cross])
+                mask = bits([*own, given, cross])
                 is_uneven = one[len(path) + 1 :] in uneven
                 yield self._product_gradients(one, found, mask, is_uneven) * count // loops
 
     def _product_gradients(self, path: str, found: list[Any], mask: int, is_uneven: bool) -> int:
         """Return the FLOPs of the gradients of the products of a module, and of its adapter."""
-        trains = path in self.weights
-        needed = [sum(bool(each & mask) for each in masks) for _, masks in found]
-        totals = [n + len(masks) for n, masks in found]  # n weights
-        counts = [
-            (n * trains + some, total) for some, total, (n, _) in zip(needed, totals, found, strict=True)
-        ]
+        needed, trains = (
+            [sum(bool(each & mask) for each in masks) for _, masks in found],
+            path in self.weights,
+        )
+        rows = zip(needed, found, strict=True)
+        counts = [(n * trains + some, n + len(masks)) for some, (n, masks) in rows]  # n weights
         flops = self._share(path, counts, is_uneven)
         if not found or path not in self.wrapped:  # others run without gradients
             return flops
@@ -257,46 +246,5 @@ class AdaptedCall:
         return (first + again) * inputs // runs + first + 2 * second + again * is_copied
 
 
-def _bits(flags: list[bool]) -> int:
-    """Return a mask whose first bit is the first flag."""
-    return sum(flag << place for place, flag in enumerate(flags))
-
-
-def _reads_aside(layer: Any) -> bool:
-    """Return True if an operand in a layer does not depend on what another layer returns."""
-    sources, rows, _ = layer
-    return any(not mask >> len(sources) for _, _, masks in rows for mask in masks)
-
-
-def _reads_lists(layer: Any) -> bool:
-    """Return True if an operand in a layer depends on another list of layers."""
-    sources, rows, _ = layer
-    return any(mask >> len(sources) + 1 for _, _, masks in rows for mask in masks)
-
-
-def _layers_of(tree: Node, stack: str) -> Iterator[tuple[str, Node]]:
-    for name in stack.split("."):
-        tree = tree.children[name]
-    yield from ((f"{stack}.{name}", layer) for name, layer in tree.children.items())
-
-
 def _paths_below(outer: str, paths: Iterable[str]) -> set[str]:
     return {path for path in paths if path == outer or path.startswith(f"{outer}.")}
-
-
-def changed_flags(scope: Scope, unread: re.Pattern[str]) -> str:
-    """Return the names of flags and texts with other values than usual, except ``unread`` ones.
-
-    A dropout is such a flag: it is 0 or not.
-    """
-    usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
-    flags = (bool, str)
-    values = {
-        name: (scope.get(name), usual.get(name)) for name in scope.spec.fields if not unread.search(name)
-    }
-    changed = (
-        name
-        for name, (value, other) in values.items()
-        if value != other and (isinstance(value, flags) or ("drop" in name and bool(value) != bool(other)))
-    )
-    return ", ".join(changed)
