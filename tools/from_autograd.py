@@ -10,43 +10,49 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
+from archspec.costs.media.items import given_modalities
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
 from archspec.reference.contents import has_encoder_and_decoder
 from archspec.reference.costs import inputs, instance, restore_attention
+from archspec.reference.media.hybrid import hybrid
+from archspec.reference.media.running import has_media, media_inputs
 from archspec.reference.meta import follow_modules, on_meta, operations
 from archspec.specs.library import shipped_library
 from archspec.tree.builder import tree_of
 from archspec.tree.node import Node
-from archspec.tree.tensors import modules
+from archspec.tree.tensors import fold_layers, modules
 from archspec.verifying.costs.cases import make_runnable
 from archspec.verifying.costs.fitting import default_config
+from archspec.verifying.costs.media import media_calls, shallow
 from archspec.verifying.generate.sampling import Sampler
 
 PATH = Path(shipped_library().folder) / "gradients.json"
 _PRODUCTS = re.compile(r"(Mm|Addmm|Bmm|Baddbmm|Addbmm|Convolution)Backward\d")
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 _DEPTH, _DRAWS = 4, 8
-_LEFT_OUT = (
-    "Inkling",
-    "EncoderDecoder",
-    "Musicgen",
-)  # starts of classes whose layers are not alone in a step
+_LEFT_OUT = ("Inkling", "EncoderDecoder", "Musicgen", "Funnel")  # whose layers are not alone, or vary in runs
 _LISTED = re.compile(r"^(.*?)\.(\d+)(?=\.|$)")  # the list of layers, and the index of one
 
 
 class Product(NamedTuple):
-    """A product: the module that computes it, its FLOPs, and the parameters that each operand depends on."""
+    """A product: the module that computes it, its FLOPs, and the parameters that each operand depends on.
+
+    ``turn`` is the number of times that its layer ran before, ``weights`` that of operands that are weights.
+    """
 
     path: str
+    turn: int
     flops: int
     operands: tuple[frozenset[str], ...]
+    weights: int = 0
 
 
 def products_of(model: Any, call: Call) -> list[Product]:
@@ -55,11 +61,16 @@ def products_of(model: Any, call: Call) -> list[Product]:
 
     model.train()
     for module in model.modules():
-        if hasattr(module, "layerdrop"):
-            module.training = False
-    names = _names(model)
-    running: list[str] = []
-    origins: dict[int, tuple[str, int]] = {}
+        if hasattr(module, "layerdrop") or hasattr(module, "correction_coefs"):
+            module.training = False  # as where FLOPs of a step are measured
+    names, homes = (
+        _names(model),
+        defaultdict[str, set[str]](set),
+    )  # the modules of parameters, also of tied ones
+    for name, one in model.named_parameters(remove_duplicate=False):
+        homes[names[id(one)]].add(name.rpartition(".")[0])
+    running, ran = list[str](), Counter[str]()
+    origins: dict[int, tuple[str, int, int]] = {}
 
     def run(function: Any, args: Any, kwargs: Any) -> Any:
         from torch.utils.flop_counter import flop_registry
@@ -68,13 +79,17 @@ def products_of(model: Any, call: Call) -> list[Product]:
         if torch._C._current_autograd_node() is None and function._overloadpacket in flop_registry:
             flops = flop_registry[function._overloadpacket](*args, **kwargs, out_val=output)
             number = torch._C._autograd._get_sequence_nr() - 1
-            origins[number] = running[-1] if running else "", flops
+            path = running[-1] if running else ""
+            layer = _LISTED.match(path)
+            origins[number] = path, ran[layer[0]] if layer else 0, flops
         return output
 
-    with on_meta(), torch.enable_grad():
-        restore_attention(model, call)
-        taken = inputs(model, call)
-        with follow_modules(model, running), operations(run):
+    taken = media_inputs(model, call) if has_media(call) else None
+    with on_meta() if taken is None else hybrid(), torch.enable_grad():
+        if taken is None:
+            restore_attention(model, call)
+            taken = inputs(model, call)
+        with follow_modules(model, running, lambda path, _: ran.update((path,))), operations(run):
             output = model(**taken)
         first = next(name for name in output if name != "aux_loss")
         end = output[first].float().sum().grad_fn
@@ -87,11 +102,18 @@ def products_of(model: Any, call: Call) -> list[Product]:
         operands = [below[one] for one, _ in node.next_functions if one is not None]
         below[node] = frozenset().union(*operands)
         if _PRODUCTS.match(node.name()):
-            path, flops = origins[node._sequence_nr()]
             bias = node.name().startswith(("Addmm", "Convolution", "Baddbmm"))  # whose other operand is added
             kept = _without_bias(node, below) if bias else operands
-            found.append(Product(path, flops, tuple(kept)))
+            path, turn, flops = origins[node._sequence_nr()]
+            others = tuple(one for one in kept if not _is_weight(one, path, homes))
+            found.append(Product(path, turn, flops, others, len(kept) - len(others)))
     return found
+
+
+def _is_weight(operand: frozenset[str], path: str, homes: dict[str, set[str]]) -> bool:
+    """Return True for an operand that is a parameter of the product's module, or of one inside."""
+    of_one = homes[next(iter(operand))] if len(operand) == 1 else ()
+    return any(f"{one}.".startswith(f"{path}.") or not path for one in of_one)
 
 
 def _names(model: Any) -> dict[int, str]:
@@ -140,7 +162,7 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
             previous = f"{listed[place - 1]}." if place else ""
             row = _layer(f"{path}.", previous, others, products, parameters)
             rows = layers.setdefault(classes[path], [])
-            same = next((one for one in rows if one[0] == row[0]), None)
+            same = next((one for one in rows if _operands_of(one) == _operands_of(row)), None)
             if row[1] and same is None:
                 rows.append(row)
             elif not place and same is not None:
@@ -149,11 +171,20 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
     reads = {one: {_stack_of(name, stacks) for name in _read_by(one, products)} - {one} for one in stacks}
     if any(one in reads.get(other, ()) for one in stacks for other in reads[one]):
         raise ValueError("the lists of layers depend on each other")
+    stacks = dict.fromkeys(sorted(stacks, key=lambda one: len(reads[one])))  # each after those that it reads
     within = [one for one in products if one.path.startswith(inside)]
     read = {name for one in within for operand in one.operands for name in operand}
     inputs_ = {name.rpartition(".")[0] for name in read if not name.startswith(inside)}
     hidden = {stack: _inputs_of(stack, products, inside) for stack in stacks}
-    return {"stacks": [*stacks], "inputs": sorted(inputs_), "hidden": hidden, "layers": layers}
+    outside = _outside([*stacks], products, parameters)
+    crossed = [one for one in stacks if reads[one] - {""}]
+    facts = {"stacks": [*stacks], "inputs": sorted(inputs_), "hidden": hidden, "outside": outside}
+    return {**facts, "crossed": crossed, "layers": layers}
+
+
+def _operands_of(layer: list[Any]) -> list[Any]:
+    """Return the modules of a layer, and the number of operands of each product."""
+    return [layer[0], [(path, weights, len(masks)) for path, weights, masks in layer[1]]]
 
 
 def _inputs_of(stack: str, products: list[Product], inside: tuple[str, ...]) -> list[list[str]]:
@@ -167,8 +198,7 @@ def _inputs_of(stack: str, products: list[Product], inside: tuple[str, ...]) -> 
     for one in (one for one in products if f"{one.path}.".startswith(f"{first}.")):
         for operand in one.operands:
             others = {name for name in operand if not name.startswith(f"{first}.")}
-            is_weight = len(operand) == 1 and not others
-            if not is_weight and not any(name.startswith(inside) for name in others):
+            if not any(name.startswith(inside) for name in others):
                 found.append({name.rpartition(".")[0] for name in others})
     every = set.intersection(*found) if found else set[str]()
     return [sorted(every), sorted(set[str]().union(*found) - every)]
@@ -205,25 +235,67 @@ def _layer(
     """
     inner = [one for one in products if one.path.startswith(own) or f"{one.path}." == own]
     sources = sorted({name.rpartition(".")[0][len(own) :] for name in parameters if name.startswith(own)})
-    rows, flops, used = list[Any](), dict[str, set[int]](), set[str]()
+    inner = _first_turn(own, inner, {name for name in parameters if name.startswith(own)})
+    rows = _Rows()
     for product in inner:
-        path, masks = product.path[len(own) :], list[int]()
+        masks = list[int]()
         for operand in product.operands:
             within = {name.rpartition(".")[0][len(own) :] for name in operand if name.startswith(own)}
             outer = [name for name in operand if not name.startswith(own)]
-            if len(operand) == 1 and not outer:  # a weight
-                if operand & used:
-                    raise ValueError(f"{product.path} runs more than once")
-                used |= operand
-                continue
             found = [one in within for one in sources]
             found.append(any(name.startswith(previous) for name in outer) if previous else bool(outer))
             found.append(bool(others) and any(name.startswith(others) for name in outer))
             masks.append(sum(one << place for place, one in enumerate(found)))
-        weights = len(product.operands) - len(masks)
-        rows.append([path, weights, masks])
-        flops.setdefault(path, set()).add(product.flops)
-    return [sources, rows, sorted(path for path, sizes in flops.items() if len(sizes) > 1)]
+        rows.add(product, product.path[len(own) :], masks)
+    return [sources, rows.rows, rows.uneven]
+
+
+class _Rows:
+    """The products of a layer; ``uneven`` are the modules with products of other FLOPs."""
+
+    def __init__(self) -> None:
+        self.rows, self._flops = list[Any](), dict[str, set[int]]()
+
+    def add(self, product: Product, path: str, masks: list[int]) -> None:
+        self.rows.append([path, product.weights, masks])
+        self._flops.setdefault(path, set()).add(product.flops)
+
+    @property
+    def uneven(self) -> list[str]:
+        return sorted(path for path, sizes in self._flops.items() if len(sizes) > 1)
+
+
+def _outside(stacks: list[str], products: list[Product], parameters: list[str]) -> list[Any]:
+    """Return the modules and products outside of layers; the last bits of masks are for lists of layers."""
+    inside = tuple(f"{stack}." for stack in stacks)
+    sources = sorted({name.rpartition(".")[0] for name in parameters if not name.startswith(inside)})
+    rows = _Rows()
+    for product in (one for one in products if not one.path.startswith(inside)):
+        masks = list[int]()
+        for operand in product.operands:
+            own = {name.rpartition(".")[0] for name in operand if not name.startswith(inside)}
+            found = [one in own for one in sources]
+            found += [any(name.startswith(one) for name in operand) for one in inside]
+            masks.append(sum(one << place for place, one in enumerate(found)))
+        rows.add(product, product.path, masks)
+    return [sources, rows.rows, rows.uneven]
+
+
+def _first_turn(own: str, inner: list[Product], weights: set[str]) -> list[Product]:
+    """Return the products of a layer in its first run; the next runs follow the first one.
+
+    Errors: ValueError if the next runs do not depend on the layer as a next layer would.
+    """
+    number = max((one.turn for one in inner), default=0) + 1
+    turns = [[one for one in inner if one.turn == turn] for turn in range(number)]
+    for turn in turns[1:]:
+        for one, first in zip(turn, turns[0], strict=True):
+            for operand, before in zip(one.operands, first.operands, strict=True):
+                follows = any(not name.startswith(own) for name in before)
+                expected = before | weights if follows else before
+                if one[::2] != first[::2] or (operand & weights) != (expected & weights):
+                    raise ValueError(f"{own} runs more than once")
+    return turns[0]
 
 
 def measure(model_type: str, name: str) -> dict[str, Any]:
@@ -238,8 +310,13 @@ def measure(model_type: str, name: str) -> dict[str, Any]:
 def _raws(spec: Any, name: str) -> Iterator[dict[str, Any]]:
     """Yield the default config with few layers, as it is, and with sizes for the fields without a default."""
     raw = make_runnable({**default_config(spec)}, name)
-    if "num_hidden_layers" in spec.fields:
-        yield {**raw, "num_hidden_layers": _DEPTH}
+    if _trains_with_media(spec.model_type, name):
+        yield make_runnable(shallow(spec.model_type, raw), name)
+    elif "num_hidden_layers" in spec.fields:
+        few = {**raw, "num_hidden_layers": _DEPTH}
+        with suppress(ArchspecError):
+            if _kinds(Scope(spec, few), name) == _kinds(Scope(spec, raw), name):
+                yield few
     yield raw
     scope = Scope(spec, raw)
     missing = {*spec.fields}
@@ -252,12 +329,35 @@ def _raws(spec: Any, name: str) -> Iterator[dict[str, Any]]:
         yield make_runnable({**raw, **sizes}, name)
 
 
+def _kinds(scope: Scope, name: str) -> set[str]:
+    """Return the names of modules without indices, also the classes of those in lists."""
+    return {f"{fold_layers(path)} {node.cls}" for path, node in modules(tree_of(scope, name), layers=True)}
+
+
 def _measure(spec: Any, name: str, raw: dict[str, Any]) -> dict[str, Any]:
-    model = instance(name, raw, spec.model_type, trains=True)
-    encoder = 7 if has_encoder_and_decoder(model) else 0
-    call = Call(2, 5, encoder_tokens=encoder, new_encoder_tokens=encoder)
-    parameters = [one for one, _ in model.named_parameters()]
-    return record(tree_of(Scope(spec, raw), name), products_of(model, call), parameters)
+    model, scope = instance(name, raw, spec.model_type, trains=True), Scope(spec, raw)
+    parameters, tree = [one for one, _ in model.named_parameters()], tree_of(scope, name)
+    for call in _calls(scope, name, model):
+        with suppress(ValueError):  # images and videos may run the same layers
+            found = record(tree, products_of(model, call), parameters)
+            return {**found, "items": given_modalities(call, scope, name)}
+    return record(tree, products_of(model, call), parameters)
+
+
+def _calls(scope: Scope, name: str, model: Any) -> list[Call]:
+    """Return forward passes, those with most kinds of items first."""
+    if _trains_with_media(scope.spec.model_type, name):
+        calls = [one for one in media_calls(scope, name, model) if not one.past]
+        return sorted(calls, key=lambda one: -len(given_modalities(one, scope, name)))
+    is_same = name.endswith("ForSequenceClassification")  # which reads the end of the encoder's tokens
+    encoder = (5 if is_same else 7) if has_encoder_and_decoder(model) else 0
+    return [Call(2, 5, encoder_tokens=encoder, new_encoder_tokens=encoder)]
+
+
+def _trains_with_media(model_type: str, name: str) -> bool:
+    """Return True for a class whose step is validated only with images, videos or audio."""
+    costs = shipped_library().costs(model_type)
+    return name in costs.media_training and costs.gap(name, training=True) is not None
 
 
 def _merge(known: list[Any], rows: list[Any]) -> None:
@@ -278,17 +378,21 @@ def main(pattern: str) -> None:
         found = json.loads(PATH.read_text(encoding="utf-8"))
     for model_type in library.model_types():
         for name in library.load(model_type).architectures:
-            is_known = "hidden" in found["classes"].get(name, ()) or library.costs(model_type).gap(
-                name, training=True
-            )
-            if is_known or name.startswith(_LEFT_OUT) or not re.search(pattern, name):
+            gap = library.costs(model_type).gap(name, training=True)
+            is_known = "outside" in found["classes"].get(name, ())
+            if (
+                is_known
+                or (gap and not _trains_with_media(model_type, name))
+                or name.startswith(_LEFT_OUT)
+                or not re.search(pattern, name)
+            ):
                 continue
             try:
                 measured = measure(model_type, name)
             except Exception as error:  # a class may not run, or run a layer more than once
                 print("--", name, repr(error)[:150], flush=True)
                 continue
-            found["classes"][name] = {key: measured[key] for key in ("stacks", "inputs", "hidden")}
+            found["classes"][name] = {key: one for key, one in measured.items() if key != "layers"}
             for cls, rows in measured["layers"].items():
                 _merge(found["layers"].setdefault(cls, []), rows)
             print(name, flush=True)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from archspec.adapters import costs
+from archspec.adapters import recorded
 from archspec.adapters.activations import AdaptedActivations
-from archspec.adapters.modules import LINEAR
+from archspec.adapters.modules import LINEAR, facts
 from archspec.costs.records import Step
 from archspec.costs.training.activations import loss_of, validated_activations
 from archspec.errors import ArchspecError
@@ -85,11 +85,11 @@ def raws(model_type: str, name: str) -> Iterator[dict[str, Any]]:
 
 
 def options_of(model: Any, rng: random.Random) -> Iterator[dict[str, Any]]:
-    """Yield options of an adapter of all linear layers, and of one of some."""
-    yield {"target_modules": "all-linear", "r": 8}
-    names = sorted(
-        {path.rpartition(".")[2] for path, one in modules(model.root, layers=True) if one.layer in LINEAR}
-    )
+    """Yield options of an adapter of all linear layers, without experts, and of one of some."""
+    linear = [path for path, one in modules(model.root, layers=True) if one.layer in LINEAR]
+    names = sorted({path.rpartition(".")[2] for path in linear})
+    inner = sorted({path.rpartition(".")[2] for path in linear if re.search(r"\.\d+\.", path)})
+    yield {"target_modules": inner if model.model_type in facts()["experts_of"] else "all-linear", "r": 8}
     yield {"target_modules": rng.sample(names, min(2, len(names))), "r": 4, "lora_dropout": 0.1}
 
 
@@ -120,7 +120,7 @@ def validate(model_type: str, name: str) -> None:
                 if kept.setdefault(fold_layers(path), is_kept) != is_kept:
                     raise ValueError(f"{path} is kept at some configs")
     names = sorted(path for path, is_kept in kept.items() if is_kept)
-    costs.record()["kept"][name] = names  # which the predictions read
+    recorded.record()["kept"][name] = names  # which the predictions read
     for run in measured:
         with suppress(ArchspecError):
             found = _predict(run, name)
@@ -148,7 +148,7 @@ def _predict(run: Run, name: str) -> tuple[int, int]:
 
 def main(pattern: str) -> None:
     """Add the classes whose name has a pattern to the file."""
-    library, found = shipped_library(), costs.record()
+    library, found = shipped_library(), recorded.record()
     found.setdefault("kept", {})
     for model_type in library.model_types():
         for name in library.load(model_type).architectures:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from archspec.adapters.costs import changed_flags, record
 from archspec.adapters.modules import ADAPTERS, BASE, LINEAR, Module
 from archspec.adapters.options import Options
+from archspec.adapters.recorded import changed_flags, record
 from archspec.costs.totals import by_module, checkpointed_layers
 from archspec.costs.training.activations import StepActivations, largest_layer
 from archspec.errors import ArchspecError

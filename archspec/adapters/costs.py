@@ -7,27 +7,23 @@ reads from autograd's graph. A product has a gradient for each operand that depe
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cached_property
 
 from archspec.adapters.modules import ADAPTERS, BASE, LINEAR, Module
 from archspec.adapters.options import Options
-from archspec.configs.scope import Scope
+from archspec.adapters.recorded import bits, changed_flags, layers_of, reads_aside, reads_lists, record
 from archspec.costs.forward import Forward
+from archspec.costs.media.items import given_modalities
 from archspec.costs.totals import by_module
 from archspec.errors import ArchspecError
-from archspec.specs.files import read_json
 from archspec.tree.node import Node
+from archspec.tree.tensors import modules, tensors
 from archspec.typing_light import Any, NamedTuple
 
 _SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
 _HELP = "leave out the lengths for the parameters of the adapter"
-
-
-@cache
-def record() -> dict[str, Any]:
-    """Return formulas/gradients.json."""
-    return dict(read_json("gradients.json"))
 
 
 class Product(NamedTuple):
@@ -50,11 +46,16 @@ class AdaptedCall:
         whole = by_module(call.tree, "training_flops")
         forward = by_module(call.tree, "flops").items()
         self.products = {path: Product(flops, whole[path] - flops) for path, flops in forward}
+        self.times = {path: node.times for path, node in modules(call.tree, layers=True)}
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
         self.trained, self.weights = set[str](), set[str]()  # those trained, also other than the bias
+        self.tables = defaultdict[str, set[str]](set)  # the embeddings that share a weight
+        self.frozen = {one.name for one in tensors(call.tree) if not one.trainable}  # before the adapter
         for _, module in top.walk():
             self._read(module)
+        if shared := [one for one in self.tables.values() if len(one) > 1 and one & self.trained]:
+            raise self._refuse(f"{' and '.join(sorted(shared[0]))} share a weight, and are trained apart")
 
     def _refuse(self, reason: str) -> ArchspecError:
         name = self.call.architecture
@@ -72,6 +73,9 @@ class AdaptedCall:
                 raise self._refuse(f"{base.path} does not run as a layer")
         for name, weight in module.weights.items():
             is_trained = weight.origin and weight.trainable
+            if is_trained and weight.origin in self.frozen:
+                raise self._refuse(f"{weight.origin} is trained, and frozen without the adapter")
+            self.tables[weight.origin] |= {module.path} if module.kind == "Embedding" else set()
             self.owners |= {module.path} if weight.origin else set()
             self.trained |= {module.path} if is_trained else set()
             self.weights |= {module.path} if is_trained and name != "bias" else set()
@@ -79,59 +83,96 @@ class AdaptedCall:
     @property
     def forward_flops(self) -> int:
         """FLOPs of the forward pass: those of the model, and of the adapter of each layer."""
-        return self.call.flops + sum(sum(self._adapter(path)) for path in self.wrapped)
+        added = sum(sum(self._adapter(path)) for path in self.wrapped)
+        return self.call.flops + added + (sum(map(self._dora, self.wrapped)) if self.use_dora else 0)
 
-    def _adapter(self, path: str) -> tuple[int, int, int]:
-        """Return the FLOPs of an adapter's two matrices, and of DoRA's product of both."""
+    def _adapter(self, path: str) -> tuple[int, int]:
+        """Return the FLOPs of an adapter's two matrices."""
         rank, into, out = self.wrapped[path].sizes
         rows = self.products[path].flops // (into * out)  # 2 for each token
-        dora = 2 * into * rank * (into + out) if self.use_dora else 0
-        return rows * into * rank, rows * rank * out, dora
+        return rows * into * rank, rows * rank * out
+
+    def _dora(self, path: str) -> int:
+        """Return the FLOPs of DoRA's product of both matrices, for each time that a layer runs."""
+        rank, into, out = self.wrapped[path].sizes
+        layer = next((one for one in self.layers if path.startswith(f"{one}.")), None)
+        runs = 0 if layer is None else sum(f"{layer}.{row[0]}" == path for row in self.layers[layer][1])
+        return 2 * into * rank * (into + out) * max(runs, int(self.times[path]))
 
     @property
     def training_flops(self) -> int:
         """FLOPs of the forward pass and of the gradients that trained parameters need."""
         self.call.check_trained()
-        self._check_record()
         again = sum(self.products[path].flops for path in self.wrapped if self.multiplies_again)
         return self.forward_flops + again + sum(self._gradients())
 
-    def _check_record(self) -> None:
-        """Raise :class:`ArchspecError` for classes and flags whose dependencies were not recorded."""
-        if self.call.architecture not in record()["classes"]:
-            raise self._refuse("the dependencies between its products were not recorded")
-        if changed := changed_flags(self.call.scope, _SIZES):
-            raise self._refuse(f"the dependencies between its products were not recorded for {changed}")
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """The record of the class. Errors: :class:`ArchspecError` if there is none for its flags or items."""
+        what, scope, name = "the dependencies between its products", self.call.scope, self.call.architecture
+        facts = record()["classes"].get(name)
+        if facts is None:
+            raise self._refuse(f"{what} were not recorded")
+        given, items = given_modalities(self.call.call, scope, name), facts.get("items", ())
+        if bool(given) != bool(items) or not {*given} <= {*items}:
+            raise self._refuse(f"{what} were not recorded with {' and '.join(given) or 'text only'}")
+        if changed := changed_flags(scope, _SIZES):
+            raise self._refuse(f"{what} were not recorded for {changed}")
+        return dict(facts)
+
+    @cached_property
+    def layers(self) -> dict[str, Any]:
+        """The records of layers by their paths."""
+        found = (one for stack in self.facts["stacks"] for one in layers_of(self.call.tree, stack))
+        return {path: self._layer(path, node) for path, node in found}
 
     def _gradients(self) -> Iterator[int]:
         """Yield the FLOPs of the gradients in each layer, then outside of layers."""
-        facts = record()["classes"][self.call.architecture]
-        first = set(facts["inputs"])
-        reached, seen = False, set[str]()
-        if self.trained & first and self.products.keys() & first:
-            raise self._refuse("modules before the layers are trained")
+        layers, facts = self.layers, self.facts
+        reached, seen, trained = False, set[str](), list[bool]()
         for stack in facts["stacks"]:
             every, some = facts.get("hidden", {}).get(stack, ([], facts["inputs"]))
-            if self.trained.intersection(some):
-                raise self._refuse(
-                    "modules before the layers are trained that a part of the first layer reads"
-                )
-            given, cross = bool(self.trained.intersection(every)), reached
+            between = self.trained.intersection(self.facts["inputs"]) - {*every}
+            is_crossed = stack in self.facts.get("crossed", facts["stacks"][1:])
+            if self.trained.intersection(some) or (is_crossed and between and not reached):
+                raise self._refuse("modules are trained that a part of the first layer reads")
+            given, cross, trains = bool(self.trained.intersection(every)), reached, False
             before = given
-            for path, node in _layers_of(self.call.tree, stack):
-                inside = _paths_below(path, [*self.products, *self.trained])
+            for path in (one for one in layers if one.rpartition(".")[0] == stack):
+                inside, layer = _paths_below(path, [*self.products, *self.trained]), layers[path]
                 seen |= inside
-                layer = self._layer(path, node)
-                if given and _reads_aside(layer):
+                if given and reads_aside(layer):
                     raise self._refuse("modules are trained that layers read aside from their input")
                 yield from self._layer_gradients(path, layer, inside, before, cross)
-                before = before or cross or bool(inside & self.trained)
+                is_trained, run = bool(inside & self.trained), inside & self.products.keys()
+                trains |= is_trained and any(self.products[one].backward for one in run)  # else unread
+                before = before or cross or is_trained
+            trained.append(trains)
             reached = reached or before
-        outside = self.products.keys() - seen - first
-        if not reached and len(outside) > 1 and self.trained:
+        yield from self._outside_gradients(trained, seen, reached)
+
+    def _outside_gradients(self, trained: list[bool], seen: set[str], reached: bool) -> Iterator[int]:
+        """Yield the FLOPs of gradients outside of layers, of which lists are ``trained`` or ``reached``."""
+        outside, first = self.products.keys() - seen, set(self.facts["inputs"])
+        if "outside" in self.facts:
+            sources, rows, uneven = self.facts["outside"]
+            if unknown := self.trained - seen - {*sources, *(row[0] for row in rows)}:  # tied heads have rows
+                raise self._refuse(f"the dependencies on {min(unknown)} were not recorded")
+            mask = bits([one in self.trained for one in sources] + trained)
+            for path in outside:
+                found = [row[1:] for row in rows if row[0] == path]
+                yield self._product_gradients(path, found, mask, path in uneven)
+            return
+        if self.trained & first and self.products.keys() & first:
+            raise self._refuse("modules before the layers are trained")
+        if not reached and len(outside - first) > 1 and self.trained:
             raise self._refuse("nothing in the layers is trained")
-        for path in outside:
-            yield self._head_gradients(path, reached)
+        for path in outside - first:  # heads, which read the last layer
+            product, below = self.products[path], _paths_below(path, self.owners)
+            is_head = below == {path} and product.backward == 2 * product.flops
+            if product.backward and (reached or below & self.trained) and not is_head:
+                raise self._refuse(f"the gradients of {path} are not known")
+            yield self._product_gradients(path, [[1, [1]]] if product.backward else [], int(reached), False)
 
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
@@ -139,90 +180,71 @@ class AdaptedCall:
         wanted = [{one[len(path) + 1 :] for one in _paths_below(path, some)} for some in (self.owners, known)]
         layers = record()["layers"].get(node.cls, ())
         rows = [one for one in layers if [{*one[0]}, {row[0] for row in one[1]}] == wanted]
+        if len(rows) > 1:  # in some classes it also depends on another list of layers
+            is_crossed = path.rpartition(".")[0] in self.facts.get("crossed", ())
+            rows = [one for one in rows if reads_lists(one) == is_crossed and self._fits(one, path)]
         if len(rows) != 1:
             raise self._refuse(f"the dependencies in {path} were not recorded")
         return rows[0]
+
+    def _fits(self, layer: Any, path: str) -> bool:
+        """Return True if the products of a layer have as many gradients as a record."""
+        _, rows, uneven = layer
+        for name in {row[0] for row in rows} - {*uneven}:
+            flops, whole = self.products[f"{path}.{name}".rstrip(".")]
+            found = [row for row in rows if row[0] == name]
+            if whole * len(found) != flops * sum(n + len(masks) for _, n, masks in found):
+                return False
+        return True
 
     def _layer_gradients(
         self, path: str, layer: Any, inside: set[str], before: bool, cross: bool
     ) -> Iterator[int]:
         sources, rows, uneven = layer
-        active = [f"{path}.{one}".rstrip(".") in self.trained for one in sources] + [before, cross]
-        mask = sum(is_active << place for place, is_active in enumerate(active))
-        for one in inside & self.products.keys():
-            name, trains = one[len(path) + 1 :], one in self.weights
-            found = [(n, masks) for row, n, masks in rows if row == name]  # n weights
-            counts = [
-                (n * trains + sum(bool(each & mask) for each in masks), n + len(masks)) for n, masks in found
-            ]
-            yield self._share(one, counts, name in uneven)
-            if found and one in self.wrapped:  # others run without gradients
-                yield self._adapter_gradients(one, bool(found[0][1][0] & mask))
+        own = [f"{path}.{one}".rstrip(".") in self.trained for one in sources]
+        later = before or bool(inside & self.trained)
+        inside = inside & self.products.keys()
+        loops = min((self.times[one] for one in inside), default=1)  # Albert's layers run several times
+        for one in inside:
+            found = [row[1:] for row in rows if row[0] == one[len(path) + 1 :]]
+            for given, count in ((before, 1), (later, loops - 1)):
+                mask = bits([*own, given, cross])
+                is_uneven = one[len(path) + 1 :] in uneven
+                yield self._product_gradients(one, found, mask, is_uneven) * count // loops
+
+    def _product_gradients(self, path: str, found: list[Any], mask: int, is_uneven: bool) -> int:
+        """Return the FLOPs of the gradients of the products of a module, and of its adapter."""
+        needed, trains = (
+            [sum(bool(each & mask) for each in masks) for _, masks in found],
+            path in self.weights,
+        )
+        rows = zip(needed, found, strict=True)
+        counts = [(n * trains + some, n + len(masks)) for some, (n, masks) in rows]  # n weights
+        flops = self._share(path, counts, is_uneven)
+        if not found or path not in self.wrapped:  # others run without gradients
+            return flops
+        if is_uneven and len({*needed}) > 1:
+            raise self._refuse(f"a part of the gradients of {path} is needed")
+        return flops + self._adapter_gradients(path, sum(needed), len(needed))
 
     def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
-        (flops, whole), some, total = (
-            self.products[path],
-            sum(n for n, _ in counts),
-            sum(n for _, n in counts),
-        )
-        if not whole or (counts and some == total):
-            return whole
+        flops, whole = self.products[path]
+        some, total = (sum(numbers) for numbers in zip(*counts, strict=True)) if counts else (1, 0)
+        if not whole or some in (0, total):
+            return whole if some else 0
         is_even = len({*counts}) == 1 or not is_uneven
         if not counts or not is_even or whole * len(counts) != flops * total:
             raise self._refuse(f"a part of the gradients of {path} is needed")
         return whole * some // total
 
-    def _adapter_gradients(self, path: str, has_input: bool) -> int:
-        """Return the FLOPs of the gradients of both matrices, and of their inputs."""
-        first, second, _ = self._adapter(path)
+    def _adapter_gradients(self, path: str, inputs: int, runs: int = 1) -> int:
+        """Return the FLOPs of the gradients of both matrices, and of the inputs of some of the runs."""
+        first, second = self._adapter(path)
         again = self.products[path].flops if self.multiplies_again else 0
         is_copied = self.wrapped[path].base.kind == "Conv1D"  # whose weight peft copies as a new parameter
-        return (first + again) * has_input + first + 2 * second + again * is_copied
-
-    def _head_gradients(self, path: str, reached: bool) -> int:
-        found = self.products[path]
-        if not found.backward:
-            return 0  # the output does not depend on it
-        needed = reached + (path in self.weights)
-        below = _paths_below(path, self.owners)
-        is_alone = below == {path}  # others may multiply what modules inside return
-        is_needed = reached or below & self.trained
-        if is_needed and (not is_alone or found.backward != 2 * found.flops):
-            raise self._refuse(f"the gradients of {path} are not known")
-        adapter = self._adapter_gradients(path, reached) if path in self.wrapped else 0
-        return found.flops * needed + adapter
-
-
-def _reads_aside(layer: Any) -> bool:
-    """Return True if an operand in a layer does not depend on what another layer returns."""
-    sources, rows, _ = layer
-    return any(not mask >> len(sources) for _, _, masks in rows for mask in masks)
-
-
-def _layers_of(tree: Node, stack: str) -> Iterator[tuple[str, Node]]:
-    for name in stack.split("."):
-        tree = tree.children[name]
-    yield from ((f"{stack}.{name}", layer) for name, layer in tree.children.items())
+        return (first + again) * inputs // runs + first + 2 * second + again * is_copied
 
 
 def _paths_below(outer: str, paths: Iterable[str]) -> set[str]:
     return {path for path in paths if path == outer or path.startswith(f"{outer}.")}
-
-
-def changed_flags(scope: Scope, unread: re.Pattern[str]) -> str:
-    """Return the names of flags and texts with other values than usual, except ``unread`` ones.
-
-    A dropout is such a flag: it is 0 or not.
-    """
-    usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
-    flags = (bool, str)
-    values = {
-        name: (scope.get(name), usual.get(name)) for name in scope.spec.fields if not unread.search(name)
-    }
-    changed = (
-        name
-        for name, (value, other) in values.items()
-        if value != other and (isinstance(value, flags) or ("drop" in name and bool(value) != bool(other)))
-    )
-    return ", ".join(changed)

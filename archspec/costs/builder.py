@@ -176,6 +176,7 @@ class Costed(Saving):
         on_grid = self.grid_leaf(name, arguments, keywords) if self.on_items else None
         axes = self.axes if on_grid is None else on_grid
         self.read_axis(axes["tokens"], axes)
+        built.times = axes["times"]
         built.costs = weight_costs(name, built.tensors, self.gradient_axes(axes), on_grid)
         if name in OUTPUT_SIZES:
             width = built.tensors[0].shape[OUTPUT_SIZES[name]]
@@ -223,17 +224,16 @@ class Costed(Saving):
         """Add the costs of a module's own code."""
         if self.axes is None:
             return
-        frame = self.frames[-1]
         self._complete(built, module)
-        self.leave(built, module, frame)
+        self.leave(built, module, self.frames[-1])
         built.passed_on = self.axes
         self.save_own(built, module)
 
     def _complete(self, built: Node, module: Module) -> None:
         frame = self.frames[-1]
-        products = [self._product(op, frame) for op in module.ops]
-        products = [found for found in products if found is not None]
+        products = [one for op in module.ops if (one := self._product(op, frame)) is not None]
         built.costs = [*built.costs, *(cost for cost, _, _ in products)]
+        built.times = (self.axes or {}).get("times", 1)
         if is_training(self.axes) and (self.has_gradients or self.passes):
             built.saves = [*built.saves, *(saved for _, _, saved in products)]
         if built.cache is None or module.cache is None:

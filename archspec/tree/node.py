@@ -44,6 +44,7 @@ class Node:
         self.guards: frozenset[Any] = frozenset()
         self.turn: Any = None
         self.costs: list[Any] = []  # see archspec.costs.records
+        self.times: Any = 1  # that it runs in a forward pass on the same tokens
         self.computed: Routed | None = None  # if the code computes other experts than the router chooses
         self.cache: list[Any] | None = []  # None: no tensor inside is part of the KV cache
         self.saves: list[Any] = []

@@ -15,6 +15,7 @@ TINY |= {"BertModel": BERT, "BertForQuestionAnswering": BERT, "BertForSequenceCl
 TINY |= {"BertForTokenClassification": BERT, "GPT2LMHeadModel": GPT2, "MixtralForCausalLM": MIXTRAL}
 TINY |= {"Wav2Vec2Model": {"num_hidden_layers": 1, "hidden_size": 64, "intermediate_size": 96}}
 TINY["Wav2Vec2Model"] |= {"num_attention_heads": 4, "num_conv_pos_embedding_groups": 8}
+TINY["AlbertModel"] = {**BERT, "num_hidden_groups": 2, "embedding_size": 32}
 EXPERTS = ["experts.gate_up_proj", "experts.down_proj"]
 
 ADAPTERS: list[tuple[str, dict[str, Any]]] = [

@@ -22,6 +22,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("BertModel", {"bias": "all", "layers_to_transform": [2]}),
     ("LlamaForCausalLM", {"layers_to_transform": [1], "modules_to_save": ["embed_tokens"]}),
     ("LlamaForCausalLM", {"use_dora": True, "lora_dropout": 0.1}),
+    ("AlbertModel", {"use_dora": True, "target_modules": ["query"]}),  # layers run several times
+    ("AlbertModel", {"target_modules": ["ffn"], "bias": "all"}),
     ("GPT2LMHeadModel", {"use_dora": True, "lora_dropout": 0.1, "target_modules": "all-linear"}),
 ]
 
@@ -67,13 +69,20 @@ def test_refused(name: str, options: dict[str, Any]) -> None:
         adapter.flops(tokens=8)
 
 
-def test_a_head_that_multiplies_what_modules_inside_return_is_refused() -> None:
-    for name in ("MobileBertForMaskedLM", "BrosSpadeELForTokenClassification"):
-        adapter = archspec.load(name, set={"num_hidden_layers": 2}).lora(target_modules=["query"])
-        with pytest.raises(
-            ArchspecError, match=r"gradients of (cls\.predictions|entity_linker) are not known"
-        ):
-            adapter.flops(tokens=8, train=True)
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("MobileBertForMaskedLM", {"modules_to_save": ["cls"]}, "cls.predictions.decoder were not recorded"),
+        ("WhisperForConditionalGeneration", {"modules_to_save": ["embed_positions"]}, "frozen without"),
+    ],
+)
+def test_trained_modules_that_were_not_recorded_are_refused(
+    name: str, options: dict[str, Any], message: str
+) -> None:
+    model = archspec.load(name, set={"num_hidden_layers": 2})
+    lengths = {"audios": [3000]} if name.startswith("Whisper") else {}
+    with pytest.raises(ArchspecError, match=message):
+        model.lora(target_modules=["query", "q_proj"], **options).flops(tokens=8, train=True, **lengths)
 
 
 @pytest.mark.reference

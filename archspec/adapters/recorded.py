@@ -1,0 +1,65 @@
+"""formulas/gradients.json: the dependencies between products of layers, and the layers whose inputs are kept.
+
+A layer has its modules with parameters, its products, and the modules whose products have other FLOPs. A
+product has its module, its number of weights, and a mask for each other operand: a bit for each module, and
+two for what the previous layer and another list of layers return.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from archspec.configs.scope import Scope
+from archspec.specs.files import read_json
+from archspec.tree.node import Node
+from archspec.typing_light import Any
+
+
+@cache
+def record() -> dict[str, Any]:
+    """Return formulas/gradients.json."""
+    return dict(read_json("gradients.json"))
+
+
+def bits(flags: list[bool]) -> int:
+    """Return a mask whose first bit is the first flag."""
+    return sum(flag << place for place, flag in enumerate(flags))
+
+
+def reads_aside(layer: Any) -> bool:
+    """Return True if an operand in a layer does not depend on what another layer returns."""
+    sources, rows, _ = layer
+    return any(not mask >> len(sources) for _, _, masks in rows for mask in masks)
+
+
+def reads_lists(layer: Any) -> bool:
+    """Return True if an operand in a layer depends on another list of layers."""
+    sources, rows, _ = layer
+    return any(mask >> len(sources) + 1 for _, _, masks in rows for mask in masks)
+
+
+def layers_of(tree: Node, stack: str) -> Iterator[tuple[str, Node]]:
+    """Yield the layers of a list with their paths."""
+    for name in stack.split("."):
+        tree = tree.children[name]
+    yield from ((f"{stack}.{name}", layer) for name, layer in tree.children.items())
+
+
+def changed_flags(scope: Scope, unread: re.Pattern[str]) -> str:
+    """Return the names of flags and texts with other values than usual, except ``unread`` ones.
+
+    A dropout is such a flag: it is 0 or not.
+    """
+    usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
+    flags = (bool, str)
+    values = {
+        name: (scope.get(name), usual.get(name)) for name in scope.spec.fields if not unread.search(name)
+    }
+    changed = (
+        name
+        for name, (value, other) in values.items()
+        if value != other and (isinstance(value, flags) or ("drop" in name and bool(value) != bool(other)))
+    )
+    return ", ".join(changed)
