@@ -79,6 +79,9 @@ def test_options_of_llama_quantize() -> None:
         ("Q4_K_M --purest", "unknown option '--purest'"),
         ("Q4_K_M --output-tensor-type Q4_K_M", "takes a type of tensors, not 'Q4_K_M'"),
         ("Q4_K_M --output-tensor-type", "takes a type of tensors, not ''"),
+        ("Q4_K_M --tensor-type attn_v", "takes a type of tensors, not ''"),
+        ("Q4_K_M --tensor-type (?i)v=Q8_0", "is not a supported pattern of tensors' names"),
+        ("Q4_K_M --tensor-type (v=Q8_0", "is not a supported pattern of tensors' names"),
         ("Q4_K_X", "unknown weight format 'Q4_K_X'"),
     ],
 )
