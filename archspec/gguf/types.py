@@ -34,6 +34,8 @@ with open(os.path.join(folder(), _FILE), encoding="utf-8") as _text:
     _TABLE: dict[str, Any] = json.load(_text)
 VERSION: str = _TABLE["version"]
 BLOCKS: dict[str, list[int]] = _TABLE["types"]  # type -> elements and bytes of a block
+NUMBERS: dict[str, int] = _TABLE["type_numbers"]  # of each type in a file
+ALL_BLOCKS: dict[str, list[int]] = BLOCKS | _TABLE["other_types"]  # with types that llama-quantize lacks
 FILES: dict[str, str] = _TABLE["files"]  # type of a file -> default type of its tensors
 _SPELLINGS = {name.lower(): name for name in FILES} | {
     alias.lower(): name for alias, name in _TABLE["aliases"].items()
