@@ -252,7 +252,8 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     options += [
         text for name in related for text in (f"{name} is not None", f"{name} not in [None, 0, False]")
     ]
-    heads = "{0}per_layer_config[{0}kinds.index('full_attention')]['num_key_value_heads'] {1} {0}num_key_value_heads"
+    full = "{0}per_layer_config[{0}kinds.index('full_attention')]['num_key_value_heads']"
+    heads = full + " {1} {0}num_key_value_heads"
     options += [heads.format(part, sign) for part in PARTS for sign in ("==", "!=")]
     options += ["nextn", "not has_attention", "has_attention"]
     return next((one for one in options if [bool(run.value(one)) for run in runs] == present), None)

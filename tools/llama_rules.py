@@ -122,7 +122,8 @@ def _write(rows: dict[str, dict[str, Any]], keys: Iterable[str]) -> None:
     for name, row in sorted(rows.items()):
         rules += [] if row["rules"] in rules else [row["rules"]]
         classes.append(f"{json.dumps(name)}: {json.dumps(row | {'rules': rules.index(row['rules'])})}")
-    head = f'{{"about": "{_ABOUT}",\n"version": "{VERSION}",\n"keys": {json.dumps(sorted(keys))},\n"classes": {{\n'
+    head = f'{{"about": "{_ABOUT}",\n"version": "{VERSION}",\n'
+    head += f'"keys": {json.dumps(sorted(keys))},\n"classes": {{\n'
     body = ",\n".join(classes) + '\n},\n"rules": [\n' + ",\n".join(map(json.dumps, rules))
     PATH.write_text(f"{head}{body}\n]}}\n", encoding="utf-8")
     names._table.cache_clear()

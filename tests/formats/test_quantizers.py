@@ -85,7 +85,7 @@ def test_bitsandbytes_and_fp8_take_the_same_modules(name: str, monkeypatch: pyte
 def test_bitnet_and_eetq_have_the_bytes_of_the_same_layers(
     name: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """transformers replaces the Linears of a model; BitLinear has buffers."""
+    """BitLinear and EetqLinear replace the Linears of a model; BitLinear has buffers."""
     import torch
     import transformers
     from transformers.integrations import bitnet, eetq, hub_kernels
