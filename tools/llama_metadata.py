@@ -202,7 +202,8 @@ def fit_bytes(architecture: str, runs: list[Run], common: set[str], own: set[str
     row = {
         "metadata_bytes": [[condition, *sizes] for condition, sizes in found.items()],
         "keys": sorted(own - common),
-        "recorded": sorted(saved.union(ropes, *nulls)),
+        "recorded": sorted(saved | ropes),
+        "nullable": sorted(set[str]().union(*nulls)),
         "nulls": sorted(nulls[0].intersection(*nulls)),
         "stated": sorted(keys[0].intersection(*keys)),
     }

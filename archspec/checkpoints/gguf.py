@@ -18,7 +18,7 @@ from archspec.checkpoints.records import (
 from archspec.gguf.types import ALL_BLOCKS, NUMBERS
 
 _FORMS = "BbHhIif?saQqd"  # of struct, by the type of a metadata value; s is a text, a an array
-_BLOCKS = {number: (name.lower(), *ALL_BLOCKS[name]) for name, number in NUMBERS.items()}
+_NAMES = {number: name for name, number in NUMBERS.items()}
 _LONGEST, _MAX_DIMENSIONS = 1_000, 8  # characters of a text that is kept
 
 
@@ -80,5 +80,6 @@ def _tensor(file: BinaryIO, path: str) -> StoredTensor:
     if dimensions > _MAX_DIMENSIONS:
         raise ValueError(f"{name} has {dimensions} dimensions")
     shape = tuple(_number(file, "Q") for _ in range(dimensions))[::-1]
-    dtype, block, size = _BLOCKS[_number(file, "I")]
-    return StoredTensor(name, dtype, shape, prod(shape) * size // block, path, _number(file, "Q"))
+    dtype = _NAMES[_number(file, "I")]
+    block, size = ALL_BLOCKS[dtype]
+    return StoredTensor(name, dtype.lower(), shape, prod(shape) * size // block, path, _number(file, "Q"))

@@ -9,10 +9,10 @@ of the default config for :func:`stated_values`. `ropes` are the validated types
 `predicts` is the largest number of layers for multi-token prediction. `unsupported` are conditions of configs
 that llama.cpp rejects.
 `metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
-They are also unknown if one of the `keys` that the converter reads, a type of rotary embeddings, or a field
-that is null is not among `recorded`, or if not all `nulls` are null, or not all `stated` keys are stated.
-Each class has its `keys`, in addition to those of all classes. `rope_keys` are those of the default rotary
-embeddings.
+They are also unknown if one of the `keys` that the converter reads, or a type of rotary embeddings, is not
+among `recorded`, if a key that is null is not among `nullable`, or if not all `nulls` are null, or not all
+`stated` keys are stated. Each class has its `keys`, in addition to those of all classes. `rope_keys` are
+those of the default rotary embeddings.
 """
 
 from __future__ import annotations
@@ -88,8 +88,10 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     model = Hyperparameters(row["arch"], **sizes)
     reads, stated = {*_table()["keys"], *row.get("keys", ())}, {*values["keys"]}
     nulls = reads & null_fields(scope)
-    is_known = reads & stated | nulls | {values["rope_type"]} <= {"", *row.get("recorded", ())}
-    is_known &= {*row.get("nulls", ())} <= nulls and {*row.get("stated", ())} <= stated
+    is_known = reads & stated | {values["rope_type"]} <= {"", *row.get("recorded", ())}
+    is_known &= {*row.get("nulls", ())} <= nulls <= {*row.get("nullable", ())} and {
+        *row.get("stated", ())
+    } <= stated
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
     size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     return Converted(found, model, size or None, bool(values["nextn"] or row.get("predicts_always")))

@@ -19,6 +19,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from math import prod
 
@@ -134,11 +135,9 @@ def find_recipe(text: str) -> Recipe | None:
 
 
 def _check_pattern(pattern: str) -> str:
-    try:
+    with suppress(re.error):
         if _PATTERN.fullmatch(pattern) and re.compile(pattern):
             return pattern
-    except re.error:
-        pass
     help_ = f"write {_BY_NAME} NAME=TYPE; NAME may contain . * + ? | ^ $ \\. \\d ( ) [ ]"
     raise ArchspecError(f"{pattern!r} is not a supported pattern of tensors' names", help=help_)
 
