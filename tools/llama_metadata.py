@@ -244,7 +244,9 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     shared = {name: words & {word.rstrip("s") for word in re.split(r"[._]", name)} for name in runs[0].fields}
     related = sorted(filter(shared.get, shared), key=lambda name: -len(shared[name]))
     ropes = sorted({run.values["rope_type"] for run, has_it in zip(runs, present, strict=True) if has_it})
-    options = [f"rope_type == '{ropes[0]}'"] if len(ropes) == 1 else [f"rope_type in {ropes}"]
+    options = ["'head_dim' in keys"] if key.endswith(("key_length", "value_length")) else []
+    options += ["'rope_theta' in keys"] if key.endswith("freq_base") else []
+    options += [f"rope_type == '{ropes[0]}'"] if len(ropes) == 1 else [f"rope_type in {ropes}"]
     options += [
         f"'{name}' in keys"
         for name in sorted({*KEYS} - _LABELS, key=lambda name: (name not in key, KEYS.index(name)))
