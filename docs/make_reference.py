@@ -87,7 +87,7 @@ def _cell(text: str) -> str:
 _LLAMA_CPP = (
     "GGUF files, with each tensor in the type that llama-quantize chooses. Options of llama-quantize may "
     "follow: `--pure`, `--leave-output-tensor`,\n`--imatrix`, "
-    "`--output-tensor-type TYPE`, `--token-embedding-type TYPE`. "
+    "`--output-tensor-type TYPE`, `--token-embedding-type TYPE`, `--tensor-type NAME=TYPE`. "
     "`F16`, `BF16` and `F32` are files if written in capitals, else dtypes.\n"
     "[Sizes of GGUF files](../how-to/gguf.md) explains them."
 )

@@ -25,12 +25,12 @@ from archspec.reference import build, config_of, model_class
 from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.generate.sampling import Sampler, valid_configs
-from tools.llama_metadata import SCORING
+from tools.llama_metadata import SCORING, keys_of
 from tools.llama_rules import is_loadable, template, write_rules
 
 MAX_PARAMS = 80_000_000
 _STEP, _FIRST, _MOST = 2.0**-16, 0.25, 16_000  # the values of parameters: _FIRST + _STEP * index
-_PARTS = ("text_config", "thinker_config")
+_PARTS = ("thinker_config", "text_config")
 _COMMON = {"factor": 8.0, "original_max_position_embeddings": 4096, "rope_theta": 10000.0}
 _ROPES = (
     {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **_COMMON},
@@ -45,10 +45,20 @@ _KEYS: dict[str, dict[str, Any]] = {  # of published configs, which transformers
     "cohere2": {"rotary_pct": 0.25},
     "minimax_m2": {"rotary_dim": 4},
     "t5": {"decoder_start_token_id": 0},
-    "eurobert": {"classifier_pooling": "mean"},
     "attn_config": {"clip_qkv": 8.0},  # of dbrx
     "deepseek_v32": {"scoring_func": "sigmoid"},
     "hunyuan_v1_moe": {"moe_intermediate_size": [96], "moe_topk": [1], "num_shared_expert": [1]},
+}
+
+_MROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 1]}}
+_STATED: dict[str, dict[str, Any]] = {  # keys of published configs that llama.cpp reads
+    **dict.fromkeys(("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_asr"), _MROPE),
+    "qwen3_omni_moe": _MROPE,
+    "exaone_moe": {"scoring_func": "sigmoid"},
+    "modernbert": {"layer_norm_eps": 1e-5},
+    "eurobert": {"classifier_pooling": "mean"},
+    "gpt2": {"n_ctx": 64},
+    "bloom": {"seq_length": 64},
 }
 
 
@@ -66,6 +76,10 @@ class Converter:
         for name in dir(self.base.TextModel):
             if name.startswith("_set_vocab"):
                 setattr(self.base.TextModel, name, lambda *_, **__: None)
+
+    def keys(self, architecture: str = "") -> set[str]:
+        """Return the keys of configs that the converter of a class reads, or of all classes."""
+        return keys_of(self.find(architecture) if architecture else self.base.TextModel)
 
     def convert(
         self, architecture: str, raw: dict[str, Any], zero: bool = False, path: Path | None = None
@@ -190,6 +204,7 @@ class Configs:
         self.architecture, self.seen = architecture, set[str]()
         self.spec = library.load(library.model_type_of(architecture))
         self.sampler, self.random = Sampler(self.spec, seed), random.Random(seed)
+        self.stated = _STATED.get(self.spec.model_type, {})
 
     def names(self, raw: dict[str, Any]) -> set[str]:
         """Return the names of parameters without indices; none if the config is rejected or too large."""
@@ -204,7 +219,7 @@ class Configs:
         starts = [*valid_configs(self.spec), *(shrink(self.spec, part) for part in (16, 8, 32, 4))]
         for turn in range(count):
             share = self.random.choice((0.2, 0.5, 1.0))
-            raw = starts.pop(0) if starts else self._next(share, turn)
+            raw = with_keys(starts.pop(0), self.stated) if starts else self._next(share, turn)
             yield from [raw] if self.names(raw) else []
         for _ in range(10 * count):  # tensors that no config had so far, such as biases
             raw = self._next(0.5, 0)
@@ -212,16 +227,17 @@ class Configs:
         head = self.spec.fields.get("head_dim")  # if it is null, transformers rejects other rotary embeddings
         size = {"head_dim": 32} if head and head.falsy else {}
         for raw in self.sampler.accepted[:1]:
-            yield from (with_keys(raw, {"rope_parameters": rope} | size) for rope in _ROPES)
+            usual = self.stated.get("rope_parameters", {})
+            yield from (with_keys(raw, {"rope_parameters": usual | rope} | size) for rope in _ROPES)
             yield from (with_keys(raw, {name: "sigmoid"}) for name in SCORING)
             yield with_keys(raw, {"head_dim": 32})
 
     def _next(self, share: float, turn: int) -> dict[str, Any]:
         if self.sampler.accepted and turn % 3:
-            return self.sampler.sample()
+            return with_keys(self.sampler.sample(), self.stated)
         self.sampler.drawn = self.sampler.draw_config(share)
         found = self.sampler.mend(lambda raw: bool(self.names(raw)))
-        return found or self.sampler.drawn
+        return with_keys(found or self.sampler.drawn, self.stated)
 
 
 def shrink(spec: Spec, part: int) -> dict[str, Any]:
@@ -247,8 +263,9 @@ def shrink(spec: Spec, part: int) -> dict[str, Any]:
 
 def with_keys(raw: dict[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
     """Return a config with other values of some keys, in the text model if there is one."""
-    new = copy.deepcopy(raw)
-    part = next((new[name] for name in _PARTS if isinstance(new.get(name), dict)), new)
+    part = new = copy.deepcopy(raw)
+    for name in _PARTS:
+        part = part[name] if isinstance(part.get(name), dict) else part
     part |= copy.deepcopy(keys)
     return new
 
@@ -272,7 +289,7 @@ def main(source: str, records: str, *only: str, count: int = 16, seed: int = 1) 
                 configs.sampler.accepted.append(raw)
                 file.write(json.dumps(found, default=str) + "\n")
             print(architecture, len(configs.sampler.accepted), *refusals[:1], flush=True)
-    write_rules(records)
+    write_rules(converter.keys, records)
 
 
 if __name__ == "__main__":

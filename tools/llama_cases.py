@@ -25,6 +25,8 @@ PATH = Path(__file__).parent.parent / "tests" / "gguf" / "cases.json"
 _OPTIONS = (
     *("Q4_K_M --pure", "Q4_0 --pure", "Q3_K_M --leave-output-tensor"),
     "Q4_K_M --output-tensor-type Q8_0 --token-embedding-type F16",
+    "Q3_K_M --tensor-type blk.[0-3].attn_(v|q)=q5_k --tensor-type attn_v=q4_0",
+    r"Q4_0 --tensor-type embd=q8_0 --tensor-type \d.ffn_down=iq4_xs --token-embedding-type q5_0",
 )
 _LINE = re.compile(r"\[ *\d+/ *\d+\] +(\S+) +- \[.*\], type = +(\S+), size = .*?(?:\((\S+)\))?$")
 

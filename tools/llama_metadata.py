@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -32,12 +35,14 @@ _ROPE_KEYS = (
     *("mscale_all_dim", "mrope_section"),
 )
 _LABELS = {"id2label", "num_labels"}  # add only labels, of a classifier
-KEYS = (  # of configs, which add metadata
+KEYS = (  # of configs, which conditions may name
     *(*SCORING, "moe_router_activation_func", "expert_selection_fn", *_ROPE_KEYS),
     *("head_dim", "n_group", "topk_group", *sorted(_LABELS)),
 )
 _FEWEST = 3  # conversions of a class that tell what its metadata depend on
-_UNREAD = {"pad_token_id", "token_classification_bias"}  # nullable, without metadata except the vocabulary's
+_UNREAD = {  # of the vocabulary, without an entry, or other names of keys
+    *("tokenizer_class", "torch_dtype", "quantization_config", "architectures", "rope_scaling", "type"),
+}
 _SPECIAL = {"llama", "falcon", "qwen2", "olmo", "jais2", "bailingmoe3", "glm5-next"}  # in the rules of types
 _BYTES = {"STRING": 8, "BOOL": 1, "FLOAT32": 4, "UINT32": 4, "INT32": 4, "UINT64": 8}
 _FREE = {"general.name", "general.size_label", "general.basename", "general.finetune", "general.version"}
@@ -140,8 +145,35 @@ def _more_options(key: str, plain: list[str]) -> Iterator[str]:
         yield from (f"{name} if has_attention else 0", f"{name} if layer_types[0] == 'full_attention' else 0")
 
 
-def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
-    """Return the bytes of the metadata in the row of a class; None if no rule reproduces them."""
+def keys_of(converter: type) -> set[str]:
+    """Return the keys of configs that a converter may read, from the source of its classes."""
+    inner = [one for one in vars(converter).values() if isinstance(one, type)]
+    bases = {
+        one for cls in (converter, *inner) for one in cls.__mro__ if one.__module__.startswith("conversion")
+    }
+    parts: list[ast.AST] = []
+    for node in (
+        node for one in bases for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(one))))
+    ):
+        if isinstance(node, ast.Subscript):
+            parts.append(node.slice)
+        elif isinstance(node, ast.Compare):
+            parts.append(node.left)
+        elif isinstance(node, ast.Call):
+            parts += node.args[:1]
+        elif isinstance(node, ast.For | ast.comprehension):
+            parts.append(node.iter)
+    parts += [one for part in parts if isinstance(part, ast.List | ast.Tuple) for one in part.elts]
+    texts = {one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    found = {text for text in texts if re.fullmatch(r"[a-z]\w+", text)} - _UNREAD
+    return found | ({"num_labels"} if "id2label" in found else set())
+
+
+def fit_bytes(architecture: str, runs: list[Run], common: set[str], own: set[str]) -> dict[str, Any]:
+    """Return the bytes of the metadata in the row of a class; None if no rule reproduces them.
+
+    ``common`` and ``own`` are the keys that the converters of all classes and of this class read.
+    """
     if any(key.endswith(".output_labels") for run in runs for key in run.record["kv"]):
         runs = [run for run in runs if not _LABELS & {*run.values["keys"]}]
     if len({_without_variants(run.record["raw"]) for run in runs}) < _FEWEST:
@@ -163,13 +195,16 @@ def fit_bytes(architecture: str, runs: list[Run]) -> dict[str, Any]:
             print(architecture, f"has unknown bytes of {key[0]}")
             return {"metadata_bytes": None}
         found[condition] = [found[condition][0] + rest.pop(), found[condition][1] + each.pop()]
-    nulls = [names.null_fields(run.scope) for run in runs]
-    keys = [{*run.values["keys"]} - _LABELS for run in runs]
-    recorded = {key for run in runs for key in (*run.values["saved_keys"], run.values["rope_type"])} - {""}
+    nulls = [(common | own) & names.null_fields(run.scope) for run in runs]
+    keys = [{*run.values["keys"]}.intersection(KEYS) - _LABELS for run in runs]
+    saved = {key for run in runs for key in run.values["saved_keys"]} & (common | own)
+    ropes = {run.values["rope_type"] for run in runs} - {""}
     row = {
         "metadata_bytes": [[condition, *sizes] for condition, sizes in found.items()],
-        "recorded": sorted(recorded.union(_UNREAD, *nulls)),
-        "nulls": sorted(nulls[0].intersection(*nulls) - _UNREAD),
+        "keys": sorted(own - common),
+        "recorded": sorted(saved | ropes),
+        "nullable": sorted(set[str]().union(*nulls)),
+        "nulls": sorted(nulls[0].intersection(*nulls)),
         "stated": sorted(keys[0].intersection(*keys)),
     }
     usual: list[str] = next((run.values["rope_keys"] for run in runs if run.values["rope_keys"]), [])
@@ -209,7 +244,9 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     shared = {name: words & {word.rstrip("s") for word in re.split(r"[._]", name)} for name in runs[0].fields}
     related = sorted(filter(shared.get, shared), key=lambda name: -len(shared[name]))
     ropes = sorted({run.values["rope_type"] for run, has_it in zip(runs, present, strict=True) if has_it})
-    options = [f"rope_type == '{ropes[0]}'"] if len(ropes) == 1 else [f"rope_type in {ropes}"]
+    options = ["'head_dim' in keys"] if key.endswith(("key_length", "value_length")) else []
+    options += ["'rope_theta' in keys"] if key.endswith("freq_base") else []
+    options += [f"rope_type == '{ropes[0]}'"] if len(ropes) == 1 else [f"rope_type in {ropes}"]
     options += [
         f"'{name}' in keys"
         for name in sorted({*KEYS} - _LABELS, key=lambda name: (name not in key, KEYS.index(name)))
@@ -218,5 +255,8 @@ def _condition(key: str, present: list[bool], runs: list[Run]) -> str | None:
     options += [
         text for name in related for text in (f"{name} is not None", f"{name} not in [None, 0, False]")
     ]
+    full = "{0}per_layer_config[{0}kinds.index('full_attention')]['num_key_value_heads']"
+    heads = full + " {1} {0}num_key_value_heads"
+    options += [heads.format(part, sign) for part in PARTS for sign in ("==", "!=")]
     options += ["nextn", "not has_attention", "has_attention"]
     return next((one for one in options if [bool(run.value(one)) for run in runs] == present), None)

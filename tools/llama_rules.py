@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,28 +19,35 @@ from archspec.errors import ArchspecError
 from archspec.gguf import names
 from archspec.gguf.types import VERSION, without_ones
 from archspec.specs.library import shipped_library
-from tools.llama_metadata import KEYS, PARTS, Run, Unfit, fit_bytes, fit_metadata, run_of
+from tools.llama_metadata import PARTS, SCORING, Run, Unfit, fit_bytes, fit_metadata, run_of
 
 PATH = Path(shipped_library().folder) / "gguf.json"
 _ABOUT = "What llama.cpp's converter does with the tensors of each class; written by tools/from_llama.py"
-_FULL = (  # the head size of layers with full attention
-    "({0}per_layer_config[{0}layer_types.index('full_attention')]['head_dim'] "
-    "if 'full_attention' in {0}layer_types else {0}global_head_dim) // 2"
-)
+_FULL = "{0}per_layer_config[{0}kinds.index('full_attention')]['head_dim'] // 2"  # with full attention
 _GENERATED = {
     "rope_freqs.weight": [
         (condition, size.format(part))
         for condition in ("rope_type == 'llama3'", "rope_type == 'proportional'", "True")
         for part in PARTS
         for size in (
+            _FULL,
             "({0}head_dim + 1) // 2",
             "({0}hidden_size // {0}num_attention_heads + 1) // 2",
-            "{0}global_head_dim // 2",
-            _FULL,
         )
     ],
     "rope_factors_long.weight": [("factors", "factors")],
     "rope_factors_short.weight": [("factors", "factors")],
+}
+_MROPE = {"without mrope_section": "'mrope_section' not in keys"}
+_LITE = "num_hidden_layers in [26, 27] or num_hidden_layers == 48 and vocab_size == 128256"
+_REJECTED = {  # by class or llama.cpp's name, as in llama.cpp/src/models and llama.cpp/conversion
+    "qwen2vl": _MROPE,
+    "qwen3vl": _MROPE,
+    "qwen3vlmoe": _MROPE,
+    "exaone-moe": {"without scoring_func": " and ".join(f"'{name}' not in keys" for name in SCORING)},
+    "modern-bert": {"without layer_norm_eps": "'layer_norm_eps' not in keys"},
+    "deepseek2": {"without q_lora_rank": f"q_lora_rank is None and not ({_LITE})"},
+    "EuroBertModel": {"with this classifier_pooling": "pooling not in ['cls', 'mean']"},
 }
 _WORKS_ON = re.compile(r"linear|ssm|mamba|dt_rank|time_step|head|group")  # fields of products in a shape
 _VALUES = "(linear_num_value_heads // linear_num_key_heads) * linear_num_key_heads * linear_value_head_dim"
@@ -65,8 +72,11 @@ def template(name: str, only_first: bool = False) -> str:
     return names.template(parts, places)
 
 
-def write_rules(*paths: str) -> None:
-    """Write formulas/gguf.json from files of recorded conversions."""
+def write_rules(keys: Callable[[str], set[str]], *paths: str) -> None:
+    """Write formulas/gguf.json from files of recorded conversions.
+
+    ``keys`` returns the keys of configs that the converter of a class reads; with "", those of all classes.
+    """
     by_class = defaultdict[str, list[dict[str, Any]]](list)
     for line in (line for path in paths for line in Path(path).read_text(encoding="utf-8").splitlines()):
         record = json.loads(line)
@@ -74,8 +84,9 @@ def write_rules(*paths: str) -> None:
             by_class[record["cls"]].append(record)
     table = json.loads(PATH.read_text(encoding="utf-8"))
     rows = {name: row | {"rules": table["rules"][row["rules"]]} for name, row in table["classes"].items()}
-    _write(rows)  # the keys, which reading a config requires
-    kept = set[str]()
+    rows = {name: row | fit_unsupported(name, row) for name, row in rows.items()}
+    kept, common = set[str](), keys("")
+    _write(rows, common)
     for architecture, records in by_class.items():
         try:
             if architecture in rows and False not in (verdicts := [*map(_compare, records)]):
@@ -83,16 +94,17 @@ def write_rules(*paths: str) -> None:
                 records = [one for one, is_own in zip(records, verdicts, strict=True) if is_own]
             runs = [run_of(record) for record in records]
             row = rows[architecture] if architecture in kept else fit_class(runs) | fit_metadata(runs)
-            rows[architecture] = row | fit_bytes(architecture, runs)
+            row = row | fit_unsupported(architecture, row)
+            rows[architecture] = row | fit_bytes(architecture, runs, common, keys(architecture))
         except Unfit as error:
             print(architecture, error)
             rows.pop(architecture, None)
-    _write(rows)
+    _write(rows, common)
     for architecture in ({*by_class} & {*rows}) - kept:
         if not _is_reproduced(by_class[architecture]):
             print(architecture, "is not reproduced")
             del rows[architecture]
-    _write(rows)
+    _write(rows, common)
     print(len(rows), "classes")
 
 
@@ -105,15 +117,24 @@ def is_loadable(record: dict[str, Any]) -> bool:
     return has_shapes and (kind != "ARRAY" or len(heads) == layers)
 
 
-def _write(rows: dict[str, dict[str, Any]]) -> None:
+def _write(rows: dict[str, dict[str, Any]], keys: Iterable[str]) -> None:
     rules, classes = list[Any](), list[str]()
     for name, row in sorted(rows.items()):
         rules += [] if row["rules"] in rules else [row["rules"]]
         classes.append(f"{json.dumps(name)}: {json.dumps(row | {'rules': rules.index(row['rules'])})}")
-    head = f'{{"about": "{_ABOUT}",\n"version": "{VERSION}",\n"keys": {json.dumps(KEYS)},\n"classes": {{\n'
+    head = f'{{"about": "{_ABOUT}",\n"version": "{VERSION}",\n'
+    head += f'"keys": {json.dumps(sorted(keys))},\n"classes": {{\n'
     body = ",\n".join(classes) + '\n},\n"rules": [\n' + ",\n".join(map(json.dumps, rules))
     PATH.write_text(f"{head}{body}\n]}}\n", encoding="utf-8")
     names._table.cache_clear()
+
+
+def fit_unsupported(architecture: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the conditions in the row of a class on which llama.cpp rejects a config."""
+    found = dict(_REJECTED.get(architecture) or _REJECTED.get(row["arch"], {}))
+    if row["rules"].get("classifier.weight") == [["cls.weight"]]:  # cls.output.weight with labels
+        found["with labels"] = "'id2label' in keys or 'num_labels' in keys"
+    return {"unsupported": found} if found else {}
 
 
 def fit_class(runs: list[Run]) -> dict[str, Any]:

@@ -158,9 +158,13 @@ def _read_fp8(keys: Keys) -> Scheme:
     return found._replace(name="fp8, experts in fp4", experts=experts)
 
 
-def _read_mxfp4(keys: Keys) -> Scheme:
-    keys.refuse_keys("dequantize")
-    return SCHEMES["mxfp4"]._replace(skipped=keys.names("modules_to_not_convert"))
+def _read_integration(keys: Keys) -> Scheme:
+    """Read MXFP4, BitNet and EETQ: all keys except `modules_to_not_convert` have one supported value."""
+    keys.refuse_keys("dequantize use_rms_norm")
+    keys.ignore("rms_norm_eps quantization_mode")
+    keys.choice("linear_class", "bitlinear", default="bitlinear")
+    keys.choice("weights", "int8", default="int8")
+    return SCHEMES[keys.method]._replace(skipped=keys.names("modules_to_not_convert"))
 
 
 def _read_modelopt(keys: Keys) -> Scheme:
@@ -287,7 +291,7 @@ METHODS: dict[str, Callable[[Keys], Scheme]] = {
     "gptq": _read_gptq,
     "awq": _read_awq,
     "fp8": _read_fp8,
-    "mxfp4": _read_mxfp4,
+    **dict.fromkeys(("mxfp4", "bitnet", "eetq"), _read_integration),
     "compressed-tensors": compressed_tensors.read_scheme,
     "modelopt": _read_modelopt,
     "mlx": _read_mlx,

@@ -65,6 +65,9 @@ class Layout(NamedTuple):
         >>> Layout(4, (1, 128), 2, zero_bits=4, index_bytes=4, packed=32).bytes(4096, 4096)  # GPTQ
         8732672
         """
+        if self.packed and (columns % self.packed or rows % self.packed):
+            message = f"a weight of {rows} x {columns} cannot be packed in {self.bits} bits"
+            raise ArchspecError(message, help=f"its sizes are not multiples of {self.packed}")
         if self.flat:
             rows, columns = 1, rows * columns
         height, width = self.block[0] or rows or 1, self.block[1] or columns or 1
@@ -73,9 +76,6 @@ class Layout(NamedTuple):
         if columns % width and self.uneven == "refuse":
             message = f"a weight of {rows} x {columns} cannot be quantized in groups of {width}"
             raise ArchspecError(message, help=f"choose a group size that divides {columns}")
-        if self.packed and (columns % self.packed or rows % self.packed):
-            message = f"a weight of {rows} x {columns} cannot be packed in {self.bits} bits"
-            raise ArchspecError(message, help=f"its sizes are not multiples of {self.packed}")
         elements = self.element_bytes(rows, columns)
         rows, columns = _round_up(rows, self.pad_to[0]), _round_up(columns, self.pad_to[1])
         groups = _round_up(-(-columns // width), self.pad_groups)

@@ -99,7 +99,8 @@ def check_convertible(config: RawConfig, file: str) -> None:
     """
     if (found := quantization_of(config)) is None or _is_restored(found.given):
         return
-    method, message = found.given["quant_method"], "llama.cpp's converter does not support this quantization"
+    method = found.given["quant_method"]
+    message = f"llama.cpp's converter does not support this quantization by {method}"
     if method == "mxfp4" and config.raw.get("model_type") == "gpt_oss":
         if file == "MXFP4_MOE":
             return

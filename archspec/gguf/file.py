@@ -75,9 +75,8 @@ class File:
     @property
     def elements_by_type(self) -> dict[str, tuple[int, int]]:
         """Elements and bytes of each type, those of the file first."""
-        found = dict[str, tuple[int, int]]()
-        for one in self.tensors:
-            elements, size = found.get(one.type, (0, 0))
-            found[one.type] = elements + one.numel, size + one.bytes
-        order = [*BLOCKS]
-        return dict(sorted(found.items(), key=lambda item: (-item[1][1], order.index(item[0]))))
+        kinds = ((kind, [one for one in self.tensors if one.type == kind]) for kind in BLOCKS)
+        found = {
+            kind: (sum(x.numel for x in ones), sum(x.bytes for x in ones)) for kind, ones in kinds if ones
+        }
+        return dict(sorted(found.items(), key=lambda item: -item[1][1]))

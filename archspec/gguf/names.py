@@ -6,11 +6,13 @@ shape unless it is the same, as expressions in the sizes `d0`, `d1`, ... of the 
 tensors that are stacked, and fields of the config. An empty list is a tensor that the converter drops.
 `metadata` are expressions, too; `has_attention` is true if the first layer has attention. `usual` are values
 of the default config for :func:`stated_values`. `ropes` are the validated types of rotary embeddings.
-`predicts` is the largest number of layers for multi-token prediction.
+`predicts` is the largest number of layers for multi-token prediction. `unsupported` are conditions of configs
+that llama.cpp rejects.
 `metadata_bytes` are conditions, each with a constant and the bytes for each layer; null if they are unknown.
-They are also unknown if one of the `keys` that add metadata, a type of rotary embeddings, or a field that is
-null is not among `recorded`, or if not all `nulls` are null, or not all `stated` keys are stated. `rope_keys`
-are `keys` of the default rotary embeddings.
+They are also unknown if one of the `keys` that the converter reads, or a type of rotary embeddings, is not
+among `recorded`, if a key that is null is not among `nullable`, or if not all `nulls` are null, or not all
+`stated` keys are stated. Each class has its `keys`, in addition to those of all classes. `rope_keys` are
+those of the default rotary embeddings.
 """
 
 from __future__ import annotations
@@ -31,7 +33,14 @@ from archspec.typing_light import Any, NamedTuple
 
 _Json = Mapping[str, Any]
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
-UNSTATED: dict[str, Any] = {"rope_type": "", "keys": [], "factors": 0, "nextn": 0, "padding": -1}
+UNSTATED: dict[str, Any] = {
+    "rope_type": "",
+    "keys": [],
+    "factors": 0,
+    "nextn": 0,
+    "padding": -1,
+    "pooling": "",
+}
 
 
 @cache
@@ -59,10 +68,9 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     row = _table()["classes"].get(architecture)
     if row is None:
         raise ArchspecError(f"llama.cpp's formats are not supported for {architecture}", help=_HELP)
-    stated = stated_values(scope.raw)
-    values = UNSTATED | row["usual"] | stated
-    values["keys"] += row.get("rope_keys", []) if "rope_type" not in stated else []
-    _check_validated(row, values, architecture, scope.raw)
+    values = UNSTATED | row["usual"] | (given := stated_values(scope.raw))
+    values["keys"] += row.get("rope_keys", []) if "rope_type" not in given else []
+    _check_validated(row, values, architecture, scope)
     sources: dict[str, list[Tensor]] = {}
     rules: dict[str, list[str]] = {}
     for one in tensors:
@@ -78,9 +86,12 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     counts = {key: f"({text}) or 0" if key == "experts" else text for key, text in row["metadata"].items()}
     sizes = {key: _size(scope, text, values) for key, text in counts.items()}
     model = Hyperparameters(row["arch"], **sizes)
-    nulls, stated_keys = null_fields(scope), {values["rope_type"], *values["keys"]}
-    is_known = stated_keys | nulls <= {"", *row.get("recorded", ())}
-    is_known &= {*row.get("nulls", ())} <= nulls and {*row.get("stated", ())} <= stated_keys
+    reads, stated = {*_table()["keys"], *row.get("keys", ())}, {*values["keys"]}
+    nulls = reads & null_fields(scope)
+    is_known = reads & stated | {values["rope_type"]} <= {"", *row.get("recorded", ())}
+    is_known &= {*row.get("nulls", ())} <= nulls <= {*row.get("nullable", ())} and {
+        *row.get("stated", ())
+    } <= stated
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
     size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     return Converted(found, model, size or None, bool(values["nextn"] or row.get("predicts_always")))
@@ -89,17 +100,18 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
 def stated_values(raw: _Json) -> dict[str, Any]:
     """Return values that a config states and that the converter reads, in addition to the fields of specs."""
     found: dict[str, Any] = {}
-    part = raw.get("text_config")
+    part = (raw.get("thinker_config") or raw).get("text_config")
     raw = {**raw, **part} if isinstance(part, Mapping) else raw
     rope = next((raw[key] for key in ("rope_parameters", "rope_scaling") if raw.get(key)), None)
+    parts = [raw]
     if isinstance(rope, Mapping):
-        rope = rope.get("full_attention") or rope
-        kind = rope.get("rope_type") or rope.get("type") or "default"
-        found["rope_type"] = kind if kind != "default" else ""
+        parts += [rope, rope := rope.get("full_attention") or rope]
+        kind = rope.get("rope_type") or rope.get("type")
+        found["rope_type"] = "" if kind in (None, "default", "mrope") else kind
         found["factors"] = len(rope.get("long_factor") or ())
-    found["keys"] = [
-        key for key in _table()["keys"] if raw.get(key) is not None or (rope or {}).get(key) is not None
-    ]
+    found["keys"] = [key for one in parts for key, value in one.items() if value is not None]
+    if "classifier_pooling" in raw:
+        found["pooling"] = raw["classifier_pooling"]
     if "num_nextn_predict_layers" in raw:
         found["nextn"] = raw["num_nextn_predict_layers"] or 0
     if "pad_token_id" in raw:
@@ -116,18 +128,18 @@ def null_fields(scope: Scope) -> set[str]:
     return found | {name for name in nullable if scope.raw.get(name, 0) is None or scope.get(name) is None}
 
 
-def _check_validated(row: _Json, values: _Json, name: str, raw: _Json) -> None:
-    problem, own = "", _table()["rules"][row["rules"]]
+def _check_validated(row: _Json, values: dict[str, Any], name: str, scope: Scope) -> None:
+    problem = ""
     if values["rope_type"] not in ("", *row["ropes"]):
-        problem = f"rotary embeddings of type {values['rope_type']!r}"
+        problem = f"with rotary embeddings of type {values['rope_type']!r}"
     elif values["nextn"] > row["predicts"]:
-        problem = f"num_nextn_predict_layers {values['nextn']}"
-    elif raw.get("per_layer_config") or (raw.get("text_config") or {}).get("per_layer_config"):
-        problem = "per_layer_config"
-    elif own.get("classifier.weight") == [["cls.weight"]] and {"id2label", "num_labels"} & {*values["keys"]}:
-        problem = "labels"
+        problem = f"with num_nextn_predict_layers {values['nextn']}"
+    else:
+        conditions = row.get("unsupported", {}).items()
+        problem = next((text for text, condition in conditions if evaluate(scope, condition, values)), "")
     if problem:
-        raise ArchspecError(f"llama.cpp's formats are not supported for {name} with {problem}", help=_HELP)
+        way = f"state {problem.split()[1]} in the config, or " * problem.startswith("without")
+        raise ArchspecError(f"llama.cpp's formats are not supported for {name} {problem}", help=way + _HELP)
 
 
 def _outputs(name: str, row: _Json, architecture: str) -> Iterator[list[str]]:

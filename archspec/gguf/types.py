@@ -19,6 +19,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from math import prod
 
@@ -44,8 +45,12 @@ _SPELLINGS = {name.lower(): name for name in FILES} | {
 }
 _SHARED = {"f16", "bf16", "f32"}  # also spellings of dtypes: a file's type only in capitals
 _CATEGORIES = [(re.compile(pattern), name) for pattern, name in _TABLE["categories"]]
+_TENSOR_TYPES = [name for name in BLOCKS if name != "I32"]
 _OPTIONS = {"--output-tensor-type": "output", "--token-embedding-type": "embedding"}
 _FLAGS = {"--pure": "pure", "--leave-output-tensor": "leave_output", "--imatrix": "imatrix"}
+_BY_NAME = "--tensor-type"
+# Regular expressions that Python and C++ read in the same way.
+_PATTERN = re.compile(r"(?!.*[(|^$*+?][*+?])(?:[\w.|()^$*+?-]|\\[.d]|\[\^?[\w.-]+\])+", re.ASCII)
 
 
 class Recipe(NamedTuple):
@@ -57,6 +62,11 @@ class Recipe(NamedTuple):
     imatrix: bool = False  # an importance matrix is given, which changes some types
     output: str = ""  # the type of output.weight, or of tied embeddings
     embedding: str = ""  # the type of token embeddings
+    by_name: tuple[tuple[str, str], ...] = ()  # patterns of names, each with the type; the first one applies
+
+    def type_of(self, name: str) -> str:
+        """Return the type that a pattern sets for a tensor; "" if none does."""
+        return next((kind for pattern, kind in self.by_name if re.search(pattern, name)), "")
 
 
 class Hyperparameters(NamedTuple):
@@ -110,15 +120,28 @@ def find_recipe(text: str) -> Recipe | None:
         if option in _FLAGS and not equals:
             given[_FLAGS[option]] = True
             continue
-        if option not in _OPTIONS:
-            help_ = f"choose from: {', '.join([*_FLAGS, *_OPTIONS])}"
+        if option not in (*_OPTIONS, _BY_NAME):
+            help_ = f"choose from: {', '.join([*_FLAGS, *_OPTIONS, _BY_NAME])}"
             raise ArchspecError(f"unknown option {option!r} of llama-quantize", help=help_)
-        value = (value or (words.pop(0) if words else "")).upper()
-        if value not in BLOCKS:
-            help_ = f"choose from: {', '.join(BLOCKS)}"
-            raise ArchspecError(f"{option} takes a type of tensors, not {value!r}", help=help_)
-        given[_OPTIONS[option]] = value
+        value = value or (words.pop(0) if words else "")
+        pattern, _, kind = value.partition("=") if option == _BY_NAME else ("", "", value)
+        if kind.upper() not in _TENSOR_TYPES:
+            help_ = f"choose from: {', '.join(_TENSOR_TYPES)}"
+            raise ArchspecError(f"{option} takes a type of tensors, not {kind!r}", help=help_)
+        if option == _BY_NAME:
+            entry = _check_pattern(pattern.lower()), kind.upper()
+            given["by_name"] = (*given.get("by_name", ()), entry)
+        else:
+            given[_OPTIONS[option]] = kind.upper()
     return Recipe(file, **given)
+
+
+def _check_pattern(pattern: str) -> str:
+    with suppress(re.error):
+        if _PATTERN.fullmatch(pattern) and re.compile(pattern):
+            return pattern
+    help_ = f"write {_BY_NAME} NAME=TYPE; NAME may contain . * + ? | ^ $ \\. \\d ( ) [ ]"
+    raise ArchspecError(f"{pattern!r} is not a supported pattern of tensors' names", help=help_)
 
 
 def choose_types(converted: Iterable[FileTensor], recipe: Recipe, model: Hyperparameters) -> list[FileTensor]:
@@ -138,9 +161,10 @@ def choose_types(converted: Iterable[FileTensor], recipe: Recipe, model: Hyperpa
     for one in tensors:
         if is_quantizable(one, model.arch) and not (recipe.leave_output and _category(one.name) == "output"):
             category = _category(one.name)
-            values |= _values_of(one, category, positions[category], counts, values)
-            one = one._replace(type=_type(one, category, recipe, values))
-            positions[category] += 1
+            if not (named := recipe.type_of(one.name)) and not recipe.pure:
+                values |= _values_of(one, category, positions[category], counts, values)
+            one = one._replace(type=_type(one, category, named, recipe, values))
+            positions[category] += not named
         found.append(one)
     return found
 
@@ -164,23 +188,23 @@ def without_ones(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _type(one: FileTensor, category: str, recipe: Recipe, values: dict[str, Any]) -> str:
+def _type(one: FileTensor, category: str, named: str, recipe: Recipe, values: dict[str, Any]) -> str:
     default = FILES[recipe.file]
     stated = {"token_embd": recipe.embedding, "output": recipe.output}.get(category)
-    if stated:
+    if stated and not (named and one.name == "per_layer_token_embd.weight"):
         if one.shape[-1] % BLOCKS[stated][0]:
             message = f"{one.name} has {one.shape[-1]} columns, which do not fill blocks of {stated}"
             raise ArchspecError(message, help="choose another type for this tensor")
         return stated
     if BLOCKS[default][0] == 1:
         return default
-    chosen = default
-    if not recipe.pure:
-        is_output = category == "output" or (category == "token_embd" and values["tied"])
-        if is_output and recipe.output:
-            chosen = recipe.output
-        else:
-            chosen = _choose(values | {"category": "output" if is_output else category, "type": default})
+    is_output = category == "output" or (category == "token_embd" and values["tied"])
+    if named or recipe.pure:
+        chosen = named or default
+    elif is_output and recipe.output:
+        chosen = recipe.output
+    else:
+        chosen = _choose(values | {"category": "output" if is_output else category, "type": default})
     return _fit(one, chosen)
 
 

@@ -73,7 +73,11 @@ INT8 = {"_type": "Int8WeightOnlyConfig", "_version": 2}
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"quant_method": "aqlm"}, "method 'aqlm' is not supported"),
+        *(
+            ({"quant_method": name}, f"method '{name}' is not supported")
+            for name in ("aqlm", "auto-round", "fp_quant", "higgs", "quark", "quanto", "spqr", "vptq")
+        ),
+        ({"quant_method": "bitnet", "linear_class": "autobitlinear"}, "'autobitlinear' is not supported"),
         (
             {"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 3}}},
             "3 is not supported",

@@ -75,3 +75,37 @@ def test_bitsandbytes_and_fp8_take_the_same_modules(name: str, monkeypatch: pyte
             _ = ours.weights("fp8").bytes
     else:
         assert ours.weights("fp8").bytes == sum(one.nbytes for one in parameters)
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize(
+    "name", ("GPTNeoXForCausalLM", "FalconForCausalLM", "MixtralForCausalLM", "BertModel")
+)
+@pytest.mark.parametrize("method", ["bitnet", "eetq"])
+def test_bitnet_and_eetq_have_the_bytes_of_the_same_layers(
+    name: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BitLinear and EetqLinear replace the Linears of a model; BitLinear has buffers."""
+    import torch
+    import transformers
+    from transformers.integrations import bitnet, eetq, hub_kernels
+    from transformers.quantizers.base import HfQuantizer
+
+    monkeypatch.setattr(hub_kernels, "get_kernel", lambda *_, **__: None)
+    cls = getattr(transformers, name)
+    config = cls.config_class()
+    with torch.device("meta"):
+        model = cls(config).to(torch.bfloat16)
+    left = HfQuantizer.get_modules_to_not_convert(model, None, model._keep_in_fp32_modules)
+    if method == "eetq":
+        eetq.replace_with_eetq_linear(model, left, pre_quantized=True)
+    else:
+        bitnet.replace_with_bitnet_linear(model, left)
+    layers = [one for one in model.modules() if isinstance(one, bitnet.BitLinear)]
+    stored = [*model.parameters(), *(tensor for one in layers for tensor in one.buffers())]
+    raw: dict[str, Any] = {**config.to_dict(), "architectures": [name], "dtype": "bfloat16"}
+    raw |= {
+        "model_type": shipped_library().model_type_of(name),
+        "quantization_config": {"quant_method": method},
+    }
+    assert archspec.load(raw).weights().bytes == sum(one.nbytes for one in stored)
