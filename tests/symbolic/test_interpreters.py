@@ -122,17 +122,15 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
 @pytest.mark.reference
 @pytest.mark.parametrize("model_type", TYPES)
 def test_every_model_type(model_type: str) -> None:
-    """The first class and another one; `test_random_configs` draws from all classes."""
-    spec = shipped_library().load(model_type)
-    default, texts, names = {"model_type": model_type}, code_texts(spec), [*spec.architectures]
-    chosen = [*names[:1], *random.Random(model_type).sample(names[1:], min(1, len(names) - 1))]
-    for number, architecture in enumerate(chosen):
-        sampler = Sampler(spec, 3, texts)
-        start = valid(spec, architecture, sampler)
-        assert start is not None
-        if number % 2 and is_valid(spec, architecture, default):
-            start = default
-        agree(spec, architecture, start, [resized(spec, start, sampler)])
+    """One class of each; `ClosedForm.derive` refuses a form that differs from the count at its config."""
+    spec, chance = shipped_library().load(model_type), random.Random(model_type)
+    default, architecture = {"model_type": model_type}, chance.choice([*spec.architectures])
+    sampler = Sampler(spec, 3, code_texts(spec))
+    start = valid(spec, architecture, sampler)
+    assert start is not None
+    if chance.random() < 0.5 and is_valid(spec, architecture, default):
+        start = default
+    agree(spec, architecture, start, [resized(spec, start, sampler)])
 
 
 @settings(max_examples=60, **LENIENT)
@@ -154,7 +152,7 @@ def test_most_closed_forms_hold_for_other_numbers() -> None:
     assert agree(spec, "LlamaForCausalLM", raw, [resized(spec, raw, sampler) for _ in range(40)]) > 60
 
 
-@settings(max_examples=int(os.environ.get("ARCHSPEC_EXAMPLES", "25")), **LENIENT)
+@settings(max_examples=int(os.environ.get("ARCHSPEC_EXAMPLES", "12")), **LENIENT)
 @given(st.one_of(specs(), nested()), st.integers(0, 10**6))
 def test_random_specs(text: str, seed: int) -> None:
     spec, chance = toy(text), random.Random(seed)
