@@ -58,20 +58,13 @@ def pytest_configure(config: pytest.Config) -> None:
             get_logger()
 
 
-def pytest_collection_finish() -> None:
-    gc.freeze()  # looking through imports, specs and tests for garbage took a fifth of the time
-    gc.set_threshold(50_000, 20)
-
-
-def pytest_sessionfinish() -> None:
-    gc.freeze()  # pytest collects five times at the end
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     thorough = set(THOROUGH.read_text(encoding="utf-8").splitlines())
     for item in items:
         if item.nodeid.partition("[")[0] in thorough:
             item.add_marker("thorough")
+    gc.freeze()  # looking through imports, specs and tests for garbage took a fifth of the time
+    gc.set_threshold(50_000, 20)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

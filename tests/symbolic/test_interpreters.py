@@ -35,9 +35,10 @@ PAIRS = [
 
 
 def formulas(
-    spec: Spec, architecture: str, raw: dict[str, Any], wanted: dict[str, int]
+    spec: Spec, architecture: str, raw: dict[str, Any], wanted: dict[str, int] | None = None
 ) -> tuple[dict[str, Formula], SymbolicBuilder]:
     """The closed forms that give all exact counts, as `ClosedForm.derive` looks for them."""
+    wanted = wanted or exact(spec, architecture, raw)
     for unroll, opaque in product((False, True), repeat=2):
         builder = SymbolicBuilder(Scope(spec, raw), opaque_floats=opaque, unroll=unroll)
         try:
@@ -54,8 +55,7 @@ def formulas(
 
 def params(body: str, raw: dict[str, Any], modules: str = "") -> Formula:
     text = f"{CONFIG}{modules}architectures:\n  ToyModel:\n{body}"
-    spec = toy(text)
-    return formulas(spec, "ToyModel", raw, exact(spec, "ToyModel", raw))[0]["params"]
+    return formulas(toy(text), "ToyModel", raw)[0]["params"]
 
 
 def counts(spec: Spec, architecture: str, raw: dict[str, Any]) -> dict[str, int] | None:
@@ -65,10 +65,6 @@ def counts(spec: Spec, architecture: str, raw: dict[str, Any]) -> dict[str, int]
     return None
 
 
-def is_valid(spec: Spec, architecture: str, raw: dict[str, Any]) -> bool:
-    return counts(spec, architecture, raw) is not None
-
-
 def valid(spec: Spec, architecture: str, sampler: Sampler) -> dict[str, Any] | None:
     """A known valid config, else a random one."""
     for known in valid_configs(spec):
@@ -76,13 +72,9 @@ def valid(spec: Spec, architecture: str, sampler: Sampler) -> dict[str, Any] | N
     for _ in range(200):
         raw: dict[str, Any] | None = sampler.sample()
         assert raw is not None
-        is_found = is_valid(spec, architecture, raw)
-        if not is_found:
-            raw = sampler.mend(lambda near: is_valid(spec, architecture, near))
-            is_found = raw is not None and is_valid(
-                spec, architecture, raw
-            )  # under other names it may not be
-        if is_found:
+        if not counts(spec, architecture, raw):
+            raw = sampler.mend(lambda near: bool(counts(spec, architecture, near)))
+        if raw is not None and counts(spec, architecture, raw):  # under other names it may not be
             sampler.add_valid()
             return raw
     return None
@@ -101,7 +93,7 @@ def resized(spec: Spec, raw: dict[str, Any], sampler: Sampler) -> dict[str, Any]
 
 def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[str, Any]]) -> int:
     """Compare closed forms with exact counts; return how many of them held at other configs."""
-    found, _ = formulas(spec, architecture, raw, exact(spec, architecture, raw))
+    found, _ = formulas(spec, architecture, raw)
     assert found["params"].latex() and found["params"].text()
     held = 0
     for other in others:
@@ -124,12 +116,11 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
 def test_every_model_type(model_type: str) -> None:
     """One class of each; `ClosedForm.derive` refuses a form that differs from the count at its config."""
     spec, chance = shipped_library().load(model_type), random.Random(model_type)
-    default, architecture = {"model_type": model_type}, chance.choice([*spec.architectures])
-    sampler = Sampler(spec, 3, code_texts(spec))
+    architecture, sampler = chance.choice([*spec.architectures]), Sampler(spec, 3, code_texts(spec))
     start = valid(spec, architecture, sampler)
     assert start is not None
-    if chance.random() < 0.5 and is_valid(spec, architecture, default):
-        start = default
+    if chance.random() < 0.5 and counts(spec, architecture, {"model_type": model_type}):
+        start = {"model_type": model_type}
     agree(spec, architecture, start, [resized(spec, start, sampler)])
 
 
@@ -157,7 +148,7 @@ def test_most_closed_forms_hold_for_other_numbers() -> None:
 def test_random_specs(text: str, seed: int) -> None:
     spec, chance = toy(text), random.Random(seed)
     raw = drawn(chance)
-    assume(is_valid(spec, "ToyModel", raw))
+    assume(counts(spec, "ToyModel", raw))
     changes = [{k: v for k, v in drawn(chance).items() if chance.random() < 0.4} for _ in range(4)]
     agree(spec, "ToyModel", raw, [raw | change for change in changes])
 
