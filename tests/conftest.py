@@ -7,6 +7,7 @@ and does not say so fails on every machine. The fast tier also leaves out the te
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.abc
 import json
 import os
@@ -62,6 +63,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.partition("[")[0] in thorough:
             item.add_marker("thorough")
+    gc.freeze()  # looking through imports, specs and tests for garbage took a fifth of the time
+    gc.set_threshold(50_000, 20)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

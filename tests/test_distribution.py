@@ -31,7 +31,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist and the wheel."""
     folder = tmp_path_factory.mktemp("built")
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=600)
     return folder
 
 
@@ -41,13 +41,13 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
     (wheel,) = built.glob("*.whl")
     target, elsewhere = tmp_path_factory.mktemp("target"), tmp_path_factory.mktemp("elsewhere")
     how = ["--no-deps", "--no-index", "--no-compile", "--quiet", "--target", str(target)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *how, str(wheel)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "pip", "install", *how, str(wheel)], check=True, timeout=600)
     environment = {**os.environ, "PYTHONPATH": str(target), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def run(*arguments: str) -> str:
         command = [sys.executable, *arguments]
         done = subprocess.run(
-            command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False, timeout=60
+            command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False, timeout=600
         )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout

@@ -121,10 +121,9 @@ def _is_inherited_and_holds(spec: Spec, expression: Expression) -> bool:
     """Return True for a parent's condition that holds although this spec lacks some of its names."""
     if not expression.path.endswith(".require") or expression.place.source.name == spec.source.name:
         return False
-    try:
+    with suppress(ArchspecError):
         return bool(Scope(spec, {}).read(expression))
-    except ArchspecError:
-        return False
+    return False
 
 
 def _paths(spec: Spec) -> Iterator[Problem]:
@@ -184,9 +183,10 @@ def _check_builds(spec: Spec) -> Iterator[Problem]:
     The default config of a shipped spec may be one that transformers rejects.
     """
     needs_fields = any(field.default is None for field in spec.fields.values()) and not spec.valid_config
-    for settings in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
-        own = settings if "tie_word_embeddings" in spec.fields else {}
+    flag = "tie_word_embeddings"
+    for is_other in (False, True) if flag in spec.fields else (False,):
         try:
+            own = {flag: not Scope(spec, spec.valid_config).get(flag)} if is_other else {}
             scope = Scope(spec, {**spec.valid_config, **own})
             scope.validate()
             for name in spec.architectures:

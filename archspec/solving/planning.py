@@ -132,12 +132,13 @@ class _Planner:
             sizes = (size(self.scale(other)) for other in range(turn, turn + 4))
             return next((one >= target for one in sizes if one is not None), False)
 
-        first = bisect_left(range(most), True, 1, key=reaches)
+        powers = (2**power for power in range((most - 1).bit_length()))  # small models are counted sooner
+        high = next(filter(reaches, powers), most)
+        first = bisect_left(range(most), True, high // 2 + 1, high, key=reaches)
         valid = (turn for turn in range(first, first + 4) if size(self.scale(turn)) is not None)
         scaled = self.scale(next(valid, max(1, own // step)))
-        values = self.values(scaled)
         distinct = tuple(name for name in (self.width, self.depth) if name)
-        return Planned(self.request.config, values, dict(request.ties), distinct, tuple(notes))
+        return Planned(self.request.config, self.values(scaled), dict(request.ties), distinct, tuple(notes))
 
     @cached_property
     def groups(self) -> dict[str, int]:

@@ -53,7 +53,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def shell_output(shell: str, script: str, environment: dict[str, str]) -> str:
     line = [shell, "-c", script]
-    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, timeout=120, check=True)
+    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, timeout=600, check=True)
     return done.stdout.decode()
 
 

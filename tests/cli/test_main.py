@@ -25,7 +25,7 @@ def run(line: str, redirected: str = "", **environment: str) -> subprocess.Compl
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     shell = ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m archspec {line} {redirected}"]
     env |= {"PYTHONPATH": ROOT, **environment}
-    return subprocess.run(shell, capture_output=True, text=True, timeout=120, check=False, env=env)
+    return subprocess.run(shell, capture_output=True, text=True, timeout=600, check=False, env=env)
 
 
 @pytest.mark.parametrize(

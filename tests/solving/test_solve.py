@@ -194,7 +194,7 @@ def test_transformers_builds_what_is_written(line: str, folder: Path, cli: Comma
 def test_every_config_is_written_in_full(model_type: str) -> None:
     spec = shipped_library().load(model_type)
     sampler = Sampler(spec, seed=3)
-    for raw in [{"model_type": model_type}, *(sampler.sample() for _ in range(2))] if not spec.refuse else []:
+    for raw in [{"model_type": model_type}, sampler.sample()] if not spec.refuse else []:
         for architecture in spec.architectures[:2]:
             try:
                 model = archspec.load(raw, architecture)

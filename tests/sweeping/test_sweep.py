@@ -100,8 +100,8 @@ def random_axis(name: str, value: Any, draw: random.Random) -> Axis:
     return axis(name, range(low, max(low, value) + draw.randrange(1, 5)))
 
 
-@pytest.mark.parametrize("model_type", shipped_library().model_types())
-def test_random_grids_of_every_model_type(model_type: str) -> None:
+@pytest.mark.parametrize("model_type", shipped_library().model_types()[::2])
+def test_random_grids_of_every_other_model_type(model_type: str) -> None:
     spec = shipped_library().load(model_type)
     if spec.refuse or not spec.architectures:
         return

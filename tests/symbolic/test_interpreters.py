@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -34,10 +35,10 @@ PAIRS = [
 
 
 def formulas(
-    spec: Spec, architecture: str, raw: dict[str, Any]
+    spec: Spec, architecture: str, raw: dict[str, Any], wanted: dict[str, int] | None = None
 ) -> tuple[dict[str, Formula], SymbolicBuilder]:
     """The closed forms that give all exact counts, as `ClosedForm.derive` looks for them."""
-    wanted = exact(spec, architecture, raw)
+    wanted = wanted or exact(spec, architecture, raw)
     for unroll, opaque in product((False, True), repeat=2):
         builder = SymbolicBuilder(Scope(spec, raw), opaque_floats=opaque, unroll=unroll)
         try:
@@ -57,12 +58,11 @@ def params(body: str, raw: dict[str, Any], modules: str = "") -> Formula:
     return formulas(toy(text), "ToyModel", raw)[0]["params"]
 
 
-def is_valid(spec: Spec, architecture: str, raw: dict[str, Any]) -> bool:
-    try:
-        exact(spec, architecture, raw)
-    except ArchspecError:
-        return False
-    return True
+def counts(spec: Spec, architecture: str, raw: dict[str, Any]) -> dict[str, int] | None:
+    """The exact counts; None for an invalid config."""
+    with suppress(ArchspecError):
+        return exact(spec, architecture, raw)
+    return None
 
 
 def valid(spec: Spec, architecture: str, sampler: Sampler) -> dict[str, Any] | None:
@@ -72,9 +72,9 @@ def valid(spec: Spec, architecture: str, sampler: Sampler) -> dict[str, Any] | N
     for _ in range(200):
         raw: dict[str, Any] | None = sampler.sample()
         assert raw is not None
-        if not is_valid(spec, architecture, raw):
-            raw = sampler.mend(lambda near: is_valid(spec, architecture, near))
-        if raw is not None and is_valid(spec, architecture, raw):  # under other names it may not be
+        if not counts(spec, architecture, raw):
+            raw = sampler.mend(lambda near: bool(counts(spec, architecture, near)))
+        if raw is not None and counts(spec, architecture, raw):  # under other names it may not be
             sampler.add_valid()
             return raw
     return None
@@ -96,9 +96,10 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
     found, _ = formulas(spec, architecture, raw)
     assert found["params"].latex() and found["params"].text()
     held = 0
-    for other in [other for other in others if is_valid(spec, architecture, other)]:
-        expected = exact(spec, architecture, other)
-        elsewhere, builder = formulas(spec, architecture, other)
+    for other in others:
+        if (expected := counts(spec, architecture, other)) is None:
+            continue
+        elsewhere, builder = formulas(spec, architecture, other, expected)
         meant = {name: text for name, (text, *_) in builder.notes.definitions.items()}
         for quantity, formula in found.items():
             there = elsewhere[quantity]
@@ -112,16 +113,15 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
 
 @pytest.mark.reference
 @pytest.mark.parametrize("model_type", TYPES)
-def test_every_architecture(model_type: str) -> None:
-    spec = shipped_library().load(model_type)
-    default = {"model_type": model_type}
-    for number, architecture in enumerate(spec.architectures):
-        sampler = Sampler(spec, 3, code_texts(spec))
-        start = valid(spec, architecture, sampler)
-        assert start is not None
-        if number % 2 and is_valid(spec, architecture, default):
-            start = default
-        agree(spec, architecture, start, [resized(spec, start, sampler)])
+def test_every_model_type(model_type: str) -> None:
+    """One class of each; `ClosedForm.derive` refuses a form that differs from the count at its config."""
+    spec, chance = shipped_library().load(model_type), random.Random(model_type)
+    architecture, sampler = chance.choice([*spec.architectures]), Sampler(spec, 3, code_texts(spec))
+    start = valid(spec, architecture, sampler)
+    assert start is not None
+    if chance.random() < 0.5 and counts(spec, architecture, {"model_type": model_type}):
+        start = {"model_type": model_type}
+    agree(spec, architecture, start, [resized(spec, start, sampler)])
 
 
 @settings(max_examples=60, **LENIENT)
@@ -143,12 +143,12 @@ def test_most_closed_forms_hold_for_other_numbers() -> None:
     assert agree(spec, "LlamaForCausalLM", raw, [resized(spec, raw, sampler) for _ in range(40)]) > 60
 
 
-@settings(max_examples=int(os.environ.get("ARCHSPEC_EXAMPLES", "25")), **LENIENT)
+@settings(max_examples=int(os.environ.get("ARCHSPEC_EXAMPLES", "12")), **LENIENT)
 @given(st.one_of(specs(), nested()), st.integers(0, 10**6))
 def test_random_specs(text: str, seed: int) -> None:
     spec, chance = toy(text), random.Random(seed)
     raw = drawn(chance)
-    assume(is_valid(spec, "ToyModel", raw))
+    assume(counts(spec, "ToyModel", raw))
     changes = [{k: v for k, v in drawn(chance).items() if chance.random() < 0.4} for _ in range(4)]
     agree(spec, "ToyModel", raw, [raw | change for change in changes])
 

@@ -71,6 +71,6 @@ def test_a_hostile_expression_is_refused_in_bounded_memory(line: tuple[str, ...]
         "used = int(peak[1]) // 1024; print(f'{used} MiB') if used > 200 else None; sys.exit(code)"
     )
     command = [sys.executable, "-c", limited, *line]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout) == (2, "")
     assert "MemoryError" not in done.stderr and "a bug" not in done.stderr

@@ -80,7 +80,7 @@ def step(tmp_path: Path, repository: Path) -> Callable[..., subprocess.Completed
         env |= {"PATH": f"{programs}:{os.environ['PATH']}", **dict.fromkeys(ROOTS, str(ROOT))}
         env |= {variable: str(tmp_path / file) for variable, file in FILES.items()}
         command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", STEPS[name]["run"]]
-        return subprocess.run(command, cwd=repository, env=env, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, cwd=repository, env=env, capture_output=True, text=True, timeout=600)
 
     return run
 

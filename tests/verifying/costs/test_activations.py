@@ -20,6 +20,7 @@ from archspec.verifying.costs.record import read_record
 pytestmark = pytest.mark.reference
 SMALL = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 20}
 SMALL |= {"num_attention_heads": 4, "num_key_value_heads": 2}
+MAMBA = {"model_type": "mamba2", "num_hidden_layers": 2}
 LLAMA = (SMALL, {**SMALL, "attention_dropout": 0.1})
 
 
@@ -46,7 +47,7 @@ def test_a_missing_activation_is_found() -> None:
 
 
 def test_an_unsupported_class_is_not_exact() -> None:
-    found = activations(shipped_library().load("mamba2"), "Mamba2ForCausalLM", {"model_type": "mamba2"})
+    found = activations(shipped_library().load("mamba2"), "Mamba2ForCausalLM", MAMBA)
     assert {outcome.verdict for outcome in found.values()} == {"unavailable"}
     assert "are not supported" in found["eager"].unavailable
 
