@@ -33,14 +33,12 @@ from archspec.typing_light import Any, NamedTuple
 
 _Json = Mapping[str, Any]
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
-UNSTATED: dict[str, Any] = {
-    "rope_type": "",
-    "keys": [],
-    "factors": 0,
-    "nextn": 0,
-    "padding": -1,
-    "pooling": "",
+_STATED = {  # keys of configs, the names of their values, and the values of null
+    "classifier_pooling": ("pooling", ""),
+    "num_nextn_predict_layers": ("nextn", 0),
+    "pad_token_id": ("padding", -1),
 }
+UNSTATED: dict[str, Any] = {"rope_type": "", "keys": [], "factors": 0, **dict(_STATED.values())}
 
 
 @cache
@@ -110,12 +108,9 @@ def stated_values(raw: _Json) -> dict[str, Any]:
         found["rope_type"] = "" if kind in (None, "default", "mrope") else kind
         found["factors"] = len(rope.get("long_factor") or ())
     found["keys"] = [key for one in parts for key, value in one.items() if value is not None]
-    if "classifier_pooling" in raw:
-        found["pooling"] = raw["classifier_pooling"]
-    if "num_nextn_predict_layers" in raw:
-        found["nextn"] = raw["num_nextn_predict_layers"] or 0
-    if "pad_token_id" in raw:
-        found["padding"] = -1 if raw["pad_token_id"] is None else raw["pad_token_id"]
+    for key in raw.keys() & _STATED:
+        name, null = _STATED[key]
+        found[name] = null if raw[key] is None else raw[key]
     return found
 
 
