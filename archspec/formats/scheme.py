@@ -179,9 +179,10 @@ def _format(name: str, row: dict[str, Any]) -> Format:
     given = {"name": name, **row.get("scheme", {})}
     layout = read_layout(row["layout"])
     given["experts"] = layout if given.get("experts") else None
-    words = (row[key] for key in ("quantizes", "storage", "leaves", "source"))
+    words = {key: row[key] for key in ("quantizes", "storage", "leaves", "source")}
     groups = tuple(row.get("group_sizes", ()))
-    return Format(name, tuple(row["aliases"]), *words, Scheme(**given, layout=layout), groups)
+    scheme = Scheme(**given, layout=layout)
+    return Format(name, tuple(row["aliases"]), scheme=scheme, group_sizes=groups, **words)
 
 
 def _normalize(name: str) -> str:

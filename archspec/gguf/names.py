@@ -38,7 +38,7 @@ _STATED = {  # keys of configs, the names of their values, and the values of nul
     "num_nextn_predict_layers": ("nextn", 0),
     "pad_token_id": ("padding", -1),
 }
-UNSTATED: dict[str, Any] = {"rope_type": "", "keys": [], "factors": 0, **dict(_STATED.values())}
+UNSTATED: dict[str, Any] = {"rope_type": "", "keys": [], "factors": 0, "text": "", **dict(_STATED.values())}
 
 
 @cache
@@ -99,7 +99,8 @@ def stated_values(raw: _Json) -> dict[str, Any]:
     """Return values that a config states and that the converter reads, in addition to the fields of specs."""
     found: dict[str, Any] = {}
     part = (raw.get("thinker_config") or raw).get("text_config")
-    raw = {**raw, **part} if isinstance(part, Mapping) else raw
+    if isinstance(part, Mapping):
+        raw, found["text"] = {**raw, **part}, next(iter(part.get("architectures") or ()), "")
     rope = next((raw[key] for key in ("rope_parameters", "rope_scaling") if raw.get(key)), None)
     parts = [raw]
     if isinstance(rope, Mapping):
@@ -124,8 +125,10 @@ def null_fields(scope: Scope) -> set[str]:
 
 
 def _check_validated(row: _Json, values: dict[str, Any], name: str, scope: Scope) -> None:
-    problem = ""
-    if values["rope_type"] not in ("", *row["ropes"]):
+    problem, text = "", values["text"]  # the class that the converter prefers
+    if text and _table()["classes"].get(text, {}).get("arch") != row["arch"]:
+        problem = f"with text_config.architectures {values['text']}"
+    elif values["rope_type"] not in ("", *row["ropes"]):
         problem = f"with rotary embeddings of type {values['rope_type']!r}"
     elif values["nextn"] > row["predicts"]:
         problem = f"with num_nextn_predict_layers {values['nextn']}"
