@@ -16,7 +16,6 @@ from archspec.formats import compressed_tensors
 from archspec.formats.keys import Keys
 from archspec.formats.scheme import EMBEDDING, FORMATS, LAYOUTS, LINEAR, MODELOPT, SCHEMES, Layout, Scheme
 from archspec.formats.stated import quantization_of
-from archspec.typing_light import Any
 
 
 def scheme_of(config: RawConfig) -> Scheme | None:
@@ -80,8 +79,7 @@ def _read_bitsandbytes(keys: Keys) -> Scheme:
 
 
 def _read_gptq(keys: Keys) -> Scheme:
-    is_text: Callable[[Any], bool] = lambda value: isinstance(value, str)  # noqa: E731
-    inside = keys.value("block_name_to_quantize", "", is_text, "the path of a module")
+    inside = keys.value("block_name_to_quantize", "", lambda v: isinstance(v, str), "the path of a module")
     for key in ("checkpoint_format", "format"):
         keys.choice(key, "gptq", "gptq_v2", default="gptq", empty=True)
     keys.choice("pack_dtype", "int32", default="int32", empty=True)

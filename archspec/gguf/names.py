@@ -87,9 +87,8 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     reads, stated = {*_table()["keys"], *row.get("keys", ())}, {*values["keys"]}
     nulls = reads & null_fields(scope)
     is_known = reads & stated | {values["rope_type"]} <= {"", *row.get("recorded", ())}
-    is_known &= {*row.get("nulls", ())} <= nulls <= {*row.get("nullable", ())} and {
-        *row.get("stated", ())
-    } <= stated
+    is_known &= {*row.get("nulls", ())} <= nulls <= {*row.get("nullable", ())}
+    is_known &= {*row.get("stated", ())} <= stated
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
     size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     return Converted(found, model, size or None, bool(values["nextn"] or row.get("predicts_always")))
