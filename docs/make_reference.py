@@ -105,7 +105,7 @@ def quantities() -> str:
     formats = [
         f"| `{one.name}` | {one.quantizes}: {one.storage} | {one.leaves} | {', '.join(one.aliases) or '–'} "
         f"| {one.source} |"
-        for one in FORMATS
+        for one in FORMATS.values()
     ]
     stored = [f"| `{name}` | {one.about} | {one.source} |" for name, one in optimizers().items()]
     predicted = [f"| `{name}` | {one['about']} | {one['source']} |" for name, one in laws().items()]

@@ -23,7 +23,7 @@ import archspec
 from archspec.errors import ArchspecError
 from archspec.reference import build, config_of, model_class
 from archspec.specs.library import shipped_library
-from archspec.specs.records import Spec
+from archspec.specs.records import Spec, model_types
 from archspec.verifying.generate.sampling import Sampler, valid_configs
 from tools.llama_metadata import SCORING, keys_of
 from tools.llama_rules import is_loadable, template, write_rules
@@ -59,6 +59,7 @@ _STATED: dict[str, dict[str, Any]] = {  # keys of published configs that llama.c
     "eurobert": {"classifier_pooling": "mean"},
     "gpt2": {"n_ctx": 64},
     "bloom": {"seq_length": 64},
+    "bitnet": {"tie_word_embeddings": True},
 }
 
 
@@ -241,18 +242,21 @@ class Configs:
 
 
 def shrink(spec: Spec, part: int) -> dict[str, Any]:
-    """Return the default config with few layers and a part of its widths."""
+    """Return the default config with few layers and a part of its widths, in sub-configs, too."""
     raw = Sampler(spec, 1).draw_config(0)
     for name, field in spec.fields.items():
+        if field.sub_config is not None and (kinds := model_types(field.sub_config)):
+            raw[name] = {"model_type": kinds[0], **shrink(shipped_library().load(kinds[0]), part)}
+            continue
         try:
             value = None if field.computed or name in raw else Sampler(spec, 1).drawing.default(field, raw)
         except ArchspecError:
             continue
         if type(value) is int and value >= 2**15:
-            raw[name] = 96
+            raw[name] = 1 if name.endswith("token_id") else 96
         elif type(value) is int and value > 1 and "dense" in name:  # the rest has experts
             raw[name] = 1
-        elif type(value) is int and value >= 256 and "position" not in name:
+        elif type(value) is int and value >= 256 and "pos" not in name:
             raw[name] = value // part
         elif (
             type(value) is int and value >= 32 and ("head" in name or "expert" in name) and "dim" not in name

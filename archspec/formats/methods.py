@@ -9,23 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from operator import methodcaller
 
 from archspec.configs.origin import RawConfig
 from archspec.formats import compressed_tensors
 from archspec.formats.keys import Keys
-from archspec.formats.scheme import (
-    EMBEDDING,
-    LAYOUTS,
-    LINEAR,
-    MODELOPT,
-    SCHEMES,
-    Format,
-    Layout,
-    Scheme,
-    find_format,
-)
+from archspec.formats.scheme import EMBEDDING, FORMATS, LAYOUTS, LINEAR, MODELOPT, SCHEMES, Layout, Scheme
 from archspec.formats.stated import quantization_of
-from archspec.typing_light import Any
 
 
 def scheme_of(config: RawConfig) -> Scheme | None:
@@ -65,6 +55,7 @@ _TORCHAO = {
     "Float8WeightOnlyConfig": "torchao-fp8",
 }
 _STORAGE = ("uint8", "int8", "float16", "bfloat16", "float32", "float64")
+_without_torch = methodcaller("removeprefix", "torch.")
 
 
 def _read_bitsandbytes(keys: Keys) -> Scheme:
@@ -80,10 +71,7 @@ def _read_bitsandbytes(keys: Keys) -> Scheme:
     scheme = SCHEMES["int8"]
     if is_4bit:
         name = keys.choice("bnb_4bit_quant_type", "fp4", "nf4", default="fp4")
-        storage = str(keys.given.get("bnb_4bit_quant_storage") or "uint8").removeprefix("torch.")
-        if storage not in _STORAGE:
-            help_ = f"choose {', '.join(_STORAGE)}"
-            keys.refuse("bnb_4bit_quant_storage", f"{storage} is not supported", help_)
+        keys.choice("bnb_4bit_quant_storage", *_STORAGE, default="uint8", empty=True, fold=_without_torch)
         scheme = SCHEMES[name]
         if keys.flag("bnb_4bit_use_double_quant"):
             scheme = SCHEMES["nf4-double"]._replace(name=f"{name}-double")
@@ -91,8 +79,7 @@ def _read_bitsandbytes(keys: Keys) -> Scheme:
 
 
 def _read_gptq(keys: Keys) -> Scheme:
-    is_text: Callable[[Any], bool] = lambda value: isinstance(value, str)  # noqa: E731
-    inside = keys.value("block_name_to_quantize", "", is_text, "the path of a module")
+    inside = keys.value("block_name_to_quantize", "", lambda v: isinstance(v, str), "the path of a module")
     for key in ("checkpoint_format", "format"):
         keys.choice(key, "gptq", "gptq_v2", default="gptq", empty=True)
     keys.choice("pack_dtype", "int32", default="int32", empty=True)
@@ -122,8 +109,7 @@ def _read_awq(keys: Keys) -> Scheme:
 
 
 def _grouped_scheme(keys: Keys, bits: int, key: str = "group_size") -> Scheme:
-    found = find_format(keys.method)
-    assert isinstance(found, Format)
+    found = FORMATS[keys.method]
     scheme = found.with_group_size(keys.choice(key, *found.group_sizes, default=128))
     layout = scheme.layout._replace(bits=bits, zero_bits=bits)
     return scheme._replace(name=f"{found.name} ({bits} bits)", layout=layout)

@@ -189,12 +189,12 @@ def _normalize(name: str) -> str:
     return "".join(character for character in name.strip().lower() if character not in "-_. ")
 
 
-FORMATS = tuple(_format(name, row) for name, row in TABLE["formats"].items())
-SCHEMES = {one.name: one.scheme for one in FORMATS}
+FORMATS = {name: _format(name, row) for name, row in TABLE["formats"].items()}
+SCHEMES = {name: one.scheme for name, one in FORMATS.items()}
 LAYOUTS: dict[str, Layout] = {name: scheme.layout for name, scheme in SCHEMES.items()}
 MODELOPT = {name: read_layout(row) for name, row in TABLE["modelopt"].items()}
 NAMES = (*SCHEMES, *FILES, *WEIGHT_DTYPES)  # the values of --weights, without aliases
-_BY_SPELLING = {_normalize(spelling): one for one in FORMATS for spelling in (one.name, *one.aliases)}
+_BY_SPELLING = {_normalize(word): one for one in FORMATS.values() for word in (one.name, *one.aliases)}
 
 
 def find_format(name: str) -> Format | Recipe | str:

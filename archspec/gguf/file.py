@@ -49,9 +49,7 @@ class File:
     @property
     def header_bytes(self) -> int:
         """Bytes of the head and of the list of tensors, without metadata."""
-        return _HEAD_BYTES + sum(
-            8 + len(one.name.encode()) + 4 + 8 * len(one.shape) + 4 + 8 for one in self.tensors
-        )
+        return _HEAD_BYTES + sum(24 + len(one.name.encode()) + 8 * len(one.shape) for one in self.tensors)
 
     @cached_property
     def notes(self) -> list[str]:

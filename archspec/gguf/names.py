@@ -33,14 +33,12 @@ from archspec.typing_light import Any, NamedTuple
 
 _Json = Mapping[str, Any]
 _HELP = "choose a weight format that is not llama.cpp's, such as nf4; formulas/gguf.json lists the classes"
-UNSTATED: dict[str, Any] = {
-    "rope_type": "",
-    "keys": [],
-    "factors": 0,
-    "nextn": 0,
-    "padding": -1,
-    "pooling": "",
+_STATED = {  # keys of configs, the names of their values, and the values of null
+    "classifier_pooling": ("pooling", ""),
+    "num_nextn_predict_layers": ("nextn", 0),
+    "pad_token_id": ("padding", -1),
 }
+UNSTATED: dict[str, Any] = {"rope_type": "", "keys": [], "factors": 0, "text": "", **dict(_STATED.values())}
 
 
 @cache
@@ -89,9 +87,8 @@ def convert_tensors(scope: Scope, architecture: str, tensors: Iterable[Tensor], 
     reads, stated = {*_table()["keys"], *row.get("keys", ())}, {*values["keys"]}
     nulls = reads & null_fields(scope)
     is_known = reads & stated | {values["rope_type"]} <= {"", *row.get("recorded", ())}
-    is_known &= {*row.get("nulls", ())} <= nulls <= {*row.get("nullable", ())} and {
-        *row.get("stated", ())
-    } <= stated
+    is_known &= {*row.get("nulls", ())} <= nulls <= {*row.get("nullable", ())}
+    is_known &= {*row.get("stated", ())} <= stated
     entries = [one for one in row["metadata_bytes"] or () if not one[0] or evaluate(scope, one[0], values)]
     size = sum(constant + each * model.layers for _, constant, each in entries) if is_known else 0
     return Converted(found, model, size or None, bool(values["nextn"] or row.get("predicts_always")))
@@ -101,7 +98,8 @@ def stated_values(raw: _Json) -> dict[str, Any]:
     """Return values that a config states and that the converter reads, in addition to the fields of specs."""
     found: dict[str, Any] = {}
     part = (raw.get("thinker_config") or raw).get("text_config")
-    raw = {**raw, **part} if isinstance(part, Mapping) else raw
+    if isinstance(part, Mapping):
+        raw, found["text"] = {**raw, **part}, next(iter(part.get("architectures") or ()), "")
     rope = next((raw[key] for key in ("rope_parameters", "rope_scaling") if raw.get(key)), None)
     parts = [raw]
     if isinstance(rope, Mapping):
@@ -110,12 +108,9 @@ def stated_values(raw: _Json) -> dict[str, Any]:
         found["rope_type"] = "" if kind in (None, "default", "mrope") else kind
         found["factors"] = len(rope.get("long_factor") or ())
     found["keys"] = [key for one in parts for key, value in one.items() if value is not None]
-    if "classifier_pooling" in raw:
-        found["pooling"] = raw["classifier_pooling"]
-    if "num_nextn_predict_layers" in raw:
-        found["nextn"] = raw["num_nextn_predict_layers"] or 0
-    if "pad_token_id" in raw:
-        found["padding"] = -1 if raw["pad_token_id"] is None else raw["pad_token_id"]
+    for key in raw.keys() & _STATED:
+        name, null = _STATED[key]
+        found[name] = null if raw[key] is None else raw[key]
     return found
 
 
@@ -129,8 +124,10 @@ def null_fields(scope: Scope) -> set[str]:
 
 
 def _check_validated(row: _Json, values: dict[str, Any], name: str, scope: Scope) -> None:
-    problem = ""
-    if values["rope_type"] not in ("", *row["ropes"]):
+    problem, text = "", values["text"]  # the class that the converter prefers
+    if text and _table()["classes"].get(text, {}).get("arch") != row["arch"]:
+        problem = f"with text_config.architectures {values['text']}"
+    elif values["rope_type"] not in ("", *row["ropes"]):
         problem = f"with rotary embeddings of type {values['rope_type']!r}"
     elif values["nextn"] > row["predicts"]:
         problem = f"with num_nextn_predict_layers {values['nextn']}"

@@ -40,9 +40,8 @@ STORED_BLOCKS = {  # number of a type in a file -> its name, elements and bytes 
 }
 FILE_NUMBERS: dict[str, str] = _TABLE["numbers"]  # of general.file_type -> type of the file
 FILES: dict[str, str] = _TABLE["files"]  # type of a file -> default type of its tensors
-_SPELLINGS = {name.lower(): name for name in FILES} | {
-    alias.lower(): name for alias, name in _TABLE["aliases"].items()
-}
+_SPELLINGS = {name.lower(): name for name in FILES}
+_SPELLINGS |= {alias.lower(): name for alias, name in _TABLE["aliases"].items()}
 _SHARED = {"f16", "bf16", "f32"}  # also spellings of dtypes: a file's type only in capitals
 _CATEGORIES = [(re.compile(pattern), name) for pattern, name in _TABLE["categories"]]
 _TENSOR_TYPES = [name for name in BLOCKS if name != "I32"]
@@ -232,10 +231,8 @@ def _values_of(
 def _choose(values: dict[str, Any]) -> str:
     """Return the type that the first entry of `choices` that fits gives."""
     for entry in _TABLE["choices"]:
-        if not (
-            _lists(entry.get("tensors", "*"), values["category"])
-            and _lists(entry.get("files", "*"), values["file"])
-        ):
+        tensors, files = entry.get("tensors", "*"), entry.get("files", "*")
+        if not (_lists(tensors, values["category"]) and _lists(files, values["file"])):
             continue
         if not _is_true(entry.get("if", ""), values):
             continue
@@ -251,10 +248,8 @@ def _fit(one: FileTensor, chosen: str) -> str:
     if one.shape[-1] % BLOCKS[chosen][0] == 0:
         return chosen
     if chosen not in _TABLE["fallbacks"] and BLOCKS[chosen][0] > 32:
-        message = (
-            f"llama-quantize refuses {one.name}: its {one.shape[-1]} columns do not fill blocks of {chosen}"
-        )
-        raise ArchspecError(message, help="choose another type, such as Q4_0")
+        message = f"refuses {one.name}: its {one.shape[-1]} columns do not fill blocks of {chosen}"
+        raise ArchspecError(f"llama-quantize {message}", help="choose another type, such as Q4_0")
     other = _TABLE["fallbacks"].get(chosen, chosen)
     return other if one.shape[-1] % BLOCKS[other][0] == 0 else "F16"
 

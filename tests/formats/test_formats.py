@@ -95,7 +95,7 @@ def test_a_group_size_gives_the_bytes_of_a_config_with_it(name: str) -> None:
         archspec.load(LLAMA).weights(name, group_size=48)
 
 
-@pytest.mark.parametrize("name", [one.name for one in FORMATS if not one.group_sizes])
+@pytest.mark.parametrize("name", [one.name for one in FORMATS.values() if not one.group_sizes])
 def test_a_group_size_is_refused_if_the_format_fixes_it(name: str) -> None:
     with pytest.raises(ArchspecError, match=f"{name} does not support group_size=64"):
         archspec.load(LLAMA).weights(name, group_size=64)
@@ -137,11 +137,11 @@ def test_spellings(name: str, spellings: str) -> None:
 
 
 def test_formats_have_unique_names_and_are_documented() -> None:
-    spellings = [(spelling, one) for one in FORMATS for spelling in (one.name, *one.aliases)]
+    spellings = [(spelling, one) for one in FORMATS.values() for spelling in (one.name, *one.aliases)]
     assert len(spellings) == len({spelling for spelling, _ in spellings})
     assert all(find_format(spelling) is one for spelling, one in spellings)
     page = (Path(__file__).parents[2] / "docs" / "reference" / "quantities.md").read_text(encoding="utf-8")
-    for one in FORMATS:
+    for one in FORMATS.values():
         assert f"| `{one.name}` | {one.quantizes}: {one.storage} | {one.leaves} |" in page
 
 

@@ -43,5 +43,5 @@ def test_layouts_have_the_bytes_of_the_tensors_in_files(library: str) -> None:
 
 def test_every_source_names_the_version_of_a_recorded_library() -> None:
     versions = {f"{name} {one['version']}" for name, one in RECORDED.items()}
-    named = [version for version in versions if any(version in one.source for one in FORMATS)]
+    named = [version for version in versions if any(version in one.source for one in FORMATS.values())]
     assert {*named} == versions

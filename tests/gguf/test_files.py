@@ -140,6 +140,14 @@ def test_vision_models_need_sections_of_rotary_embeddings() -> None:
     assert archspec.load("Qwen2VLForConditionalGeneration", set=given).weights("Q8_0").bytes > 0
 
 
+def test_text_config_may_name_another_converter() -> None:
+    """llama.cpp's `get_model_architecture` prefers the architectures of the text config."""
+    name, key = "LlavaForConditionalGeneration", "text_config.architectures"
+    assert archspec.load(name, set={key: ["LlamaForCausalLM"]}).weights("Q8_0").bytes > 0
+    with pytest.raises(ArchspecError, match=f"for {name} with {key} Qwen2ForCausalLM"):
+        archspec.load(name, set={key: ["Qwen2ForCausalLM"]}).weights("Q8_0")
+
+
 FP8 = {"quant_method": "fp8", "weight_block_size": [128, 128]}
 GROUPS = {"group_0": {"targets": ["Linear"], "weights": {"type": "int", "num_bits": 4, "strategy": "group"}}}
 PACKED = {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": GROUPS}
