@@ -40,7 +40,7 @@ def record(name: str, raw: dict[str, Any], model_type: str, options: dict[str, A
         built = build_class(name, {"model_type": model_type, **raw}, model_type)
         try:
             model = get_peft_model(built, config_classes()[options["peft_type"]](**given))
-        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError):
             return None
         with patch.object(torch.Tensor, "cpu", lambda tensor: tensor):  # meta tensors cannot be copied
             saved = get_peft_model_state_dict(model, save_embedding_layers=False)
