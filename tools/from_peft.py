@@ -77,7 +77,13 @@ def config_classes() -> dict[str, Any]:
     """Return the config classes of the adapters that are supported by peft's types."""
     import peft
 
-    classes = peft.LoraConfig, peft.IA3Config, peft.VeraConfig, peft.PromptTuningConfig, peft.PrefixTuningConfig
+    classes = (
+        peft.LoraConfig,
+        peft.IA3Config,
+        peft.VeraConfig,
+        peft.PromptTuningConfig,
+        peft.PrefixTuningConfig,
+    )
     return {cls().peft_type.value: cls for cls in classes}
 
 

@@ -10,12 +10,14 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from functools import cache
 from typing import Any
 
+from archspec.adapters.prompts import read_field
 from archspec.configs.scope import Scope
 from archspec.reference import Refused
-from archspec.reference.construction import build_class, config_of
+from archspec.reference.classes import config_of
+from archspec.reference.construction import build_class
 from archspec.specs.library import shipped_library
 from archspec.specs.records import Spec
 from archspec.verifying.costs.cases import make_runnable
@@ -26,8 +28,8 @@ _SHARES = (0.0, 0.5, 1.0, 1.0, 1.0, 0.7, 0.3, 1.0, 1.0, 1.0)  # of the fields th
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "encoder_layers", "decoder_layers", "n_layers")
 _WIDTHS = ("hidden_size", "n_embd", "d_model", "dim")
 _HEADS = ("num_attention_heads", "n_head", "num_heads", "encoder_attention_heads", "n_heads")
-_FIELDS = {"layers": _LAYERS, "width": _WIDTHS, "heads": _HEADS, "kv_heads": ("num_key_value_heads",)}
-_LEAST, _BUILDS = 3, 2  # configs, and models, of a class
+_FIELDS = {"layers": _LAYERS, "width": _WIDTHS, "heads": _HEADS}
+_LEAST = 3  # configs of a class
 
 
 def prompt_classes() -> dict[str, list[str]]:
@@ -42,36 +44,40 @@ def prompt_classes() -> dict[str, list[str]]:
     return {row: sorted(classes) for row, classes in sorted(found.items())}
 
 
-def _configs(spec: Spec, name: str) -> Iterator[tuple[Scope, Any, dict[str, Any]]]:
-    """Yield configs as the spec and as transformers reads them."""
-    draws = map(Sampler(spec, 0).draw_config, _SHARES)
-    for raw in [default_config(spec), *draws]:
+@cache
+def _configs(model_type: str) -> list[tuple[Scope, dict[str, Any], dict[str, Any]]]:
+    """Return configs as the spec reads them, the sizes that peft reads, and the configs themselves."""
+    found, spec = [], shipped_library().load(model_type)
+    for raw in [default_config(spec), *map(Sampler(spec, 0).draw_config, _SHARES)]:
         with suppress(Exception):  # a config may be rejected by either side
-            raw = make_runnable({"model_type": spec.model_type, **raw}, name)
+            raw = {"model_type": spec.model_type, **raw}
             scope, config = Scope(spec, raw), config_of(spec.model_type, raw)
             scope.validate()
-            yield scope, config, raw
+            found.append((scope, config, raw))
+    return [(scope, _sizes(config), raw) for scope, config, raw in found]
 
 
 def _row(spec: Spec, name: str) -> list[str]:
     """Return the fields of a class. Errors: any, if peft or this tool cannot read its configs."""
-    known = [(scope, _sizes(config), raw) for scope, config, raw in _configs(spec, name)]
+    known = _configs(spec.model_type)
     assert len(known) >= _LEAST
-    row = {key: _field(known, key, names) for key, names in _FIELDS.items() if key != "kv_heads"}
-    kinds = {sizes["head"] for _, sizes, _ in known}
-    assert len(kinds) == 1, kinds
-    kind = kinds.pop()
-    row["head_width"] = _field(known, "head_width", ("head_dim",)) if kind == "given" else "-"
-    row["kv_heads"] = {"none": "-", "differ": "differ"}.get(kind) or _field(known, "kv_heads", _FIELDS["kv_heads"])
-    tables = [*islice(_tables(name, spec.model_type, [raw for _, _, raw in known]), _BUILDS)]
-    assert len(tables) == _BUILDS and len({*tables}) == 1, tables
-    return [*(row[key] for key in ("layers", "width", "heads", "head_width", "kv_heads")), tables[0]]
+    row = [_field(known, key, names) for key, names in _FIELDS.items()]
+    heads = {sizes["head"] for _, sizes, _ in known}
+    if heads in ({"none"}, {"differ"}):
+        row += ["-", "-" if heads == {"none"} else "differ"]
+    else:
+        is_computed = heads == {"computed"}
+        row += ["-" if is_computed else _field(known, "head_width", ("head_dim",))]
+        row += [_field(known, "kv_heads", ("num_key_value_heads",))]
+    return [*row, next(_tables(name, spec.model_type, [raw for _, _, raw in known]))]
 
 
 def _sizes(config: Any) -> dict[str, Any]:
     """Return the sizes that peft reads from a config, and from where it has the width of a head."""
     from peft import PrefixTuningConfig, PromptTuningConfig
-    from peft.utils.other import _prepare_prompt_learning_config as prepare
+    from peft.utils import other
+
+    prepare: Any = other._prepare_prompt_learning_config
 
     read, prefix = prepare(PromptTuningConfig(), config), prepare(PrefixTuningConfig(), config)
     values = config.to_dict()
@@ -89,21 +95,16 @@ def _sizes(config: Any) -> dict[str, Any]:
 
 
 def _field(known: list[Any], key: str, names: tuple[str, ...]) -> str:
-    """Return the first field with peft's values."""
+    """Return the first field with peft's values; a head without a width has its share of the model's."""
     for path in (f"{part}{name}" for part in ("", "text_config.") for name in names):
         with suppress(Exception):  # not a field
-            if all(_value(scope, path) == sizes[key] for scope, sizes, _ in known):
+            pairs = [(read_field(scope, path), sizes) for scope, sizes, _ in known]
+            if key == "head_width":
+                pairs = [(one or sizes["width"] // sizes["heads"], sizes) for one, sizes in pairs]
+            pairs = [(one, sizes[key]) for one, sizes in pairs if one is not None]
+            if len(pairs) >= _LEAST and all(one == size for one, size in pairs):
                 return path
     raise LookupError(key)
-
-
-def _value(scope: Any, path: str) -> int:
-    *parts, name = path.split(".")
-    for part in parts:
-        scope = scope.get(part).scope
-    value = scope.get(name)
-    assert type(value) is int
-    return value
 
 
 def _tables(name: str, model_type: str, raws: list[dict[str, Any]]) -> Iterator[str]:
@@ -113,6 +114,7 @@ def _tables(name: str, model_type: str, raws: list[dict[str, Any]]) -> Iterator[
 
     warnings.simplefilter("ignore")
     for raw in raws:
+        raw = make_runnable(raw, name)
         with torch.device("meta"):
             try:
                 built = build_class(name, raw, model_type)
@@ -120,7 +122,7 @@ def _tables(name: str, model_type: str, raws: list[dict[str, Any]]) -> Iterator[
                 continue
             options = PromptTuningConfig(num_virtual_tokens=3, task_type="FEATURE_EXTRACTION")
             options.prompt_tuning_init = "SAMPLE_VOCAB"
-            model = get_peft_model(built, options)
+            model: Any = get_peft_model(built, options)
         table = model.word_embeddings.weight
         assert model.prompt_encoder["default"].embedding.weight.shape[1] == table.shape[1]
         yield next(key for key, one in built.named_parameters() if one is table)

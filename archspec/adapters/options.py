@@ -169,7 +169,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), _reader(bool)),
     **dict.fromkeys(("save_projection", "prefix_projection"), _reader(bool)),
     **dict.fromkeys(("bias", "task_type", "peft_type"), _reader(str)),
-    **dict.fromkeys(("prompt_tuning_init", "prompt_tuning_init_text", "tokenizer_name_or_path"), _reader(str)),
+    **dict.fromkeys(
+        ("prompt_tuning_init", "prompt_tuning_init_text", "tokenizer_name_or_path"), _reader(str)
+    ),
     **dict.fromkeys(("r", "projection_prng_key"), _reader(int)),
     **dict.fromkeys(SIZES, lambda value: value if type(value) is int and value > 0 else None),
     **dict.fromkeys(("rank_pattern", "tokenizer_kwargs"), _reader(dict)),
@@ -200,7 +202,8 @@ def _check(options: Options, initialization: Any) -> None:
         "feedforward_modules must be a part of target_modules": isinstance(inputs, frozenset)
         and isinstance(outputs, frozenset)
         and not inputs <= outputs,
-        "prompt_tuning_init must be one of RANDOM, SAMPLE_VOCAB, TEXT": options.prompt_tuning_init not in _STARTS,
+        "prompt_tuning_init must be one of RANDOM, SAMPLE_VOCAB, TEXT": options.prompt_tuning_init
+        not in _STARTS,
         "prompt_tuning_init=TEXT needs prompt_tuning_init_text and tokenizer_name_or_path": from_text
         and (text is None or not options.tokenizer_name_or_path),
         "tokenizer_kwargs needs prompt_tuning_init=TEXT": options.tokenizer_kwargs and not from_text,

@@ -13,7 +13,7 @@ from archspec.errors import ArchspecError
 from archspec.typing_light import Any
 
 PROMPTS = ("PROMPT_TUNING", "PREFIX_TUNING")
-_SAVED = "prompt_embeddings"  # the name in the adapter's file
+SAVED = "prompt_embeddings"  # the name in the adapter's file
 
 
 def add_prompt(base: Module, options: Options, scope: Scope, architecture: str) -> Module:
@@ -21,45 +21,62 @@ def add_prompt(base: Module, options: Options, scope: Scope, architecture: str) 
 
     Errors: :class:`ArchspecError` for classes that were not compared with peft, and for what peft rejects.
     """
-    kind, tokens = options.peft_type, options.num_virtual_tokens or 0
+    kind, tokens = options.peft_type, options.num_virtual_tokens
     row = next((row for row, classes in facts()["prompts"].items() if architecture in classes), "")
-    fields = dict(zip(("layers", "width", "heads", "head_width", "kv_heads", "table"), row.split()))
-    if not fields or (kind == "PREFIX_TUNING" and fields["kv_heads"] == "differ"):
-        raise ArchspecError(f"{kind} of {architecture} is not supported: not compared with peft's")
-    for name in ("num_virtual_tokens", "task_type"):
-        if getattr(options, name) is None:
-            raise ArchspecError(f"{kind} needs {name}", help=f"pass {name}")
+    if not row or (kind == "PREFIX_TUNING" and "differ" in row.split()):
+        raise ArchspecError(f"{kind} of {architecture} is not supported: it was not compared with peft's")
+    if tokens is None or options.task_type is None:
+        raise ArchspecError(f"{kind} needs num_virtual_tokens and task_type", help="pass both options")
     for name, weight in base.named_weights():
         weight.trainable = weight.trainable and "." not in name  # peft freezes the children of the model
-    width = options.token_dim or _read(scope, fields["width"])
-    if kind == "PROMPT_TUNING":
-        if options.prompt_tuning_init != "RANDOM":  # copies rows of the table
-            width = dict(base.named_weights())[fields["table"]].shape[1]
-        submodules = options.num_transformer_submodules or 1 + (options.task_type == "SEQ_2_SEQ_LM")
-        layers = {"embedding": (tokens * submodules, width)}
-    else:
-        if fields["kv_heads"] != "-":
-            heads = options.num_attention_heads or _read(scope, fields["heads"])
-            computed = fields["head_width"] == "-"
-            width = width // heads if computed else _read(scope, fields["head_width"])
-            width *= _read(scope, fields["kv_heads"])
-        both = (options.num_layers or _read(scope, fields["layers"])) * 2 * width  # keys and values
-        layers = {"embedding": (tokens, both)}
-        if options.prefix_projection:
-            inner = options.encoder_hidden_size or width
-            layers = {"embedding": (tokens, width), "transform.0": (inner, width), "transform.2": (both, inner)}
-    top = Module(children={"base_model": base, "prompt_encoder": Module("ModuleDict", {ADAPTER: Module()})})
-    for path, shape in layers.items():
-        layer = Module("Embedding" if path == "embedding" else "Linear")
-        layer.weights = {"weight": Weight(shape)} | ({"bias": Weight(shape[:1])} if "." in path else {})
-        top.children["prompt_encoder"].children[ADAPTER].children[path] = layer
-    top.buffers = {_SAVED: (tokens, both)} if len(layers) > 1 else {}
+    if kind == "PREFIX_TUNING":
+        sizes, width = _prefix_sizes(options, scope, row.split()), 0
+    elif options.prompt_tuning_init == "RANDOM":
+        width = options.token_dim or _size(scope, row.split()[1])
+    else:  # copies rows of the word embeddings
+        width = dict(base.named_weights())[row.split()[-1]].shape[1]
+    submodules = options.num_transformer_submodules or 1 + (options.task_type == "SEQ_2_SEQ_LM")
+    inner, both = sizes if kind == "PREFIX_TUNING" else (0, 0)
+    shapes = {"embedding": (tokens, both) if both else (tokens * submodules, width)}
+    if options.prefix_projection:
+        hidden = options.encoder_hidden_size or inner
+        shapes = {"embedding": (tokens, inner), "transform.0": (hidden, inner), "transform.2": (both, hidden)}
+    encoder = Module()
+    for path, shape in shapes.items():
+        encoder.children[path] = Module()
+        encoder.children[path].weights = {"weight": Weight(shape)}
+        if path != "embedding":
+            encoder.children[path].weights["bias"] = Weight(shape[:1])
+    top = Module(children={"base_model": base, "prompt_encoder": Module(children={ADAPTER: encoder})})
+    top.buffers = {SAVED: (tokens, both)} if options.prefix_projection else {}
     return top
 
 
-def _read(scope: Any, path: str) -> int:
+def _prefix_sizes(options: Options, scope: Scope, row: list[str]) -> tuple[int, int]:
+    """Return the width of the keys of a layer, and that of the keys and values of all layers."""
+    layers, width, heads, head_width, kv_heads, _ = row
+    found = options.token_dim or _size(scope, width)
+    if kv_heads != "-":
+        share = found // (options.num_attention_heads or _size(scope, heads))
+        given = read_field(scope, head_width) if head_width != "-" else None
+        if given and given != share and (options.token_dim or options.num_attention_heads):
+            message = f"token_dim and num_attention_heads do not give {head_width}, {given}"
+            raise ArchspecError(message, help="leave out these options")
+        found = (given or share) * _size(scope, kv_heads)
+    return found, (options.num_layers or _size(scope, layers)) * 2 * found
+
+
+def read_field(scope: Any, path: str) -> int | None:
     """Return the value of a config field, also of one in a part of the config."""
     *parts, name = path.split(".")
     for part in parts:
         scope = scope.get(part).scope
-    return int(scope.get(name))
+    value = scope.get(name)
+    assert value is None or type(value) is int
+    return value
+
+
+def _size(scope: Scope, path: str) -> int:
+    if (found := read_field(scope, path)) is None:
+        raise ArchspecError(f"virtual tokens are not supported if {path} is null", help=f"set {path}")
+    return found

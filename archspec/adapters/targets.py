@@ -66,7 +66,9 @@ def resolve(options: Options, base: Module, root: Node, model_type: str) -> Opti
         options = _fuse_experts(options, base, root, model_type)
     if kind == "IA3" and options.feedforward_modules is None:
         if (inputs := facts()["feedforward"].get(model_type)) is None:
-            raise ArchspecError(f"peft has no default feedforward_modules for {model_type}", help="pass a list")
+            raise ArchspecError(
+                f"peft has no default feedforward_modules for {model_type}", help="pass a list"
+            )
         options = options._replace(feedforward_modules=frozenset(inputs))
     if options.target_modules is not None:
         return options

@@ -8,10 +8,9 @@ import archspec
 
 _LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "num_decoder_layers", "encoder_layers")
 _LAYERS += ("decoder_layers", "n_layers")
-_DECODERS = """LlamaForCausalLM MistralForCausalLM MixtralForCausalLM GPT2LMHeadModel GPTNeoXForCausalLM
-GPTJForCausalLM GPTNeoForCausalLM OPTForCausalLM BloomForCausalLM FalconForCausalLM PhiForCausalLM
-GemmaForCausalLM Gemma2ForCausalLM Gemma3ForCausalLM Qwen2ForCausalLM Qwen3ForCausalLM
-GPTBigCodeForCausalLM""".split()
+_DECODERS = """StableLmForCausalLM Olmo2ForCausalLM LlamaForCausalLM MistralForCausalLM MixtralForCausalLM GPT2LMHeadModel GPTNeoXForCausalLM
+GPTJForCausalLM OPTForCausalLM BloomForCausalLM FalconForCausalLM PhiForCausalLM
+GemmaForCausalLM Gemma2ForCausalLM Gemma3ForCausalLM Qwen2ForCausalLM Qwen3ForCausalLM""".split()
 _CLASSIFIERS = ["LlamaForSequenceClassification", "BertForSequenceClassification"]
 _CLASSIFIERS += ["RobertaForSequenceClassification", "DebertaV2ForSequenceClassification"]
 _DUAL = ["T5ForConditionalGeneration", "MT5ForConditionalGeneration", "BartForConditionalGeneration"]
@@ -21,7 +20,7 @@ _TASKS = {**dict.fromkeys(_DECODERS, "CAUSAL_LM"), **dict.fromkeys(_CLASSIFIERS,
 _TASKS |= {**dict.fromkeys(_DUAL, "SEQ_2_SEQ_LM"), **_OTHERS}
 _WITH_TARGETS = """ViTForImageClassification Dinov2Model CLIPModel SiglipVisionModel WhisperForConditionalGeneration
 ConvNextModel Wav2Vec2Model MambaForCausalLM LlavaForConditionalGeneration Qwen3MoeForCausalLM
-ModernBertModel""".split()
+ModernBertModel GPTNeoForCausalLM GPTBigCodeForCausalLM""".split()
 _VERA: dict[str, Any] = {"peft_type": "VERA"}
 _IA3: dict[str, Any] = {"peft_type": "IA3"}
 _PROMPT: dict[str, Any] = {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": 7}
@@ -40,7 +39,10 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     *((name, {**_VERA, **_LINEAR, "r": 5}) for name in _WITH_TARGETS),
     *((name, {**_IA3, **_LINEAR, "feedforward_modules": ["fc2", "down_proj"]}) for name in _WITH_TARGETS),
     *(("GPT2LMHeadModel", {**kind, **_LINEAR}) for kind in (_IA3, _VERA)),
-    ("ConvNextModel", {**_IA3, "target_modules": r".*(dwconv|downsampling_layer\.1)", "feedforward_modules": []}),
+    (
+        "ConvNextModel",
+        {**_IA3, "target_modules": r".*(dwconv|downsampling_layer\.1)", "feedforward_modules": []},
+    ),
     ("ConvNextModel", {**_IA3, "target_modules": ["dwconv"], "feedforward_modules": r".*layers\.0\..*"}),
     ("ConvNextModel", {**_VERA, "target_modules": ["dwconv"]}),
     ("CLIPModel", {**_IA3, "target_modules": ["token_embedding"], "feedforward_modules": []}),
@@ -67,9 +69,12 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("LlamaForCausalLM", {**_PROMPT, **_CAUSAL, "modules_to_save": ["lm_head"]}),
     *((name, {**_PREFIX, "task_type": task, "prefix_projection": True}) for name, task in _TASKS.items()),
     ("LlamaForCausalLM", {**_PREFIX, **_CAUSAL, "prefix_projection": True, "encoder_hidden_size": 11}),
-    ("LlamaForCausalLM", {**_PREFIX, **_CAUSAL, "num_layers": 3, "token_dim": 12, "num_attention_heads": 2}),
+    (
+        "LlamaForCausalLM",
+        {**_PREFIX, **_CAUSAL, "num_layers": 3, "token_dim": 1024, "num_attention_heads": 8},
+    ),
     ("GPT2LMHeadModel", {**_PREFIX, **_CAUSAL, "num_layers": 3, "token_dim": 12, "num_attention_heads": 2}),
-    ("GPTBigCodeForCausalLM", {**_PREFIX, **_CAUSAL, "modules_to_save": ["lm_head"], "init_weights": "zero"}),
+    ("MistralForCausalLM", {**_PREFIX, **_CAUSAL, "modules_to_save": ["lm_head"], "init_weights": "zero"}),
 ]
 
 

@@ -100,7 +100,9 @@ class Adapter(OfModel, Report):
 
         stored = {name: saved_name(name) for name, _ in self.tree.named_weights()}
         return [
-            AdapterTensor(name, "" if stored[name] in self.tree.buffers else stored[name], one.shape, one.trainable)
+            AdapterTensor(
+                name, "" if stored[name] in self.tree.buffers else stored[name], one.shape, one.trainable
+            )
             for name, one in self.tree.named_weights()
         ]
 
@@ -122,7 +124,9 @@ class Adapter(OfModel, Report):
     def _require_lora(self, what: str, error: type[ArchspecError] = ArchspecError) -> None:
         """Raise an error for an adapter of another type."""
         if (kind := self.options.peft_type) != "LORA":
-            raise error(f"{what} of {kind} adapters is not supported", help="use trainable_params and tensors")
+            raise error(
+                f"{what} of {kind} adapters is not supported", help="use trainable_params and tensors"
+            )
 
     @check_arguments
     def flops(self, batch: int = 1, tokens: int | None = None, train: bool = False, **lengths: Any) -> int:
