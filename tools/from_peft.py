@@ -84,15 +84,16 @@ def config_classes() -> dict[str, Any]:
         peft.PromptTuningConfig,
         peft.PrefixTuningConfig,
     )
-    return {cls().peft_type.value: cls for cls in classes}
+    made: list[Any] = [cls() for cls in classes]
+    return {one.peft_type.value: type(one) for one in made}
 
 
 def _defaults(cls: Any) -> dict[str, Any]:
     """Return the options of a config class with their defaults."""
-    made = cls()
+    made: Any = cls()
     names = (one.name for one in dataclasses.fields(cls))
     values = {name: getattr(made, name) if name != "runtime_config" else None for name in names}
-    return {name: getattr(one, "value", one) for name, one in values.items()}
+    return {name: getattr(one, "value", one) for name, one in values.items()}  # of an enumeration
 
 
 def _targets(known: dict[str, Any]) -> dict[str, Any]:
@@ -231,7 +232,8 @@ def builds(model_type: str, name: str) -> Iterator[tuple[Any, Any]]:
 
 def main() -> None:
     """Write the file, one fact per line."""
-    lines = {**tables(), **facts(), "prompts": prompt_classes()}
+    lines = {**tables(), **facts()}
+    lines["prompts"] = prompt_classes(lines["targets"]["LORA"])
     rows = lines.pop("unlisted")
     text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in lines.items())
     listed = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in rows.items())

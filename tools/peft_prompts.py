@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -29,13 +29,25 @@ _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "encoder_layers", "deco
 _WIDTHS = ("hidden_size", "n_embd", "d_model", "dim")
 _HEADS = ("num_attention_heads", "n_head", "num_heads", "encoder_attention_heads", "n_heads")
 _FIELDS = {"layers": _LAYERS, "width": _WIDTHS, "heads": _HEADS}
+_MORE_TYPES = (
+    "mt5",
+    "stablelm",
+    "olmo2",
+    "qwen3_moe",
+    "gemma3",
+    "llava",
+    "distilbert",
+    "albert",
+    "olmo3",
+    "smollm3",
+)
 _LEAST = 3  # configs of a class
 
 
-def prompt_classes() -> dict[str, list[str]]:
+def prompt_classes(model_types: Iterable[str]) -> dict[str, list[str]]:
     """Return the classes by the fields of layers, width, heads, head width and KV heads, and the table."""
     found: dict[str, list[str]] = defaultdict(list)
-    for model_type in shipped_library().model_types():
+    for model_type in sorted({*model_types, *_MORE_TYPES} & {*shipped_library().model_types()}):
         spec = shipped_library().load(model_type)
         for name in spec.architectures:
             with suppress(Exception):  # peft raises anything for what it does not support

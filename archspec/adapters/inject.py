@@ -8,19 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from archspec.adapters.modules import (
-    ADAPTER,
-    ADAPTERS,
-    BASE,
-    LINEAR,
-    LISTS,
-    SUPPORTED,
-    Module,
-    Weight,
-    facts,
-)
+from archspec.adapters.modules import ADAPTER, ADAPTERS, BASE, KINDS, LINEAR, LISTS, Module, Weight, facts
 from archspec.adapters.options import Options
-from archspec.adapters.prompts import PROMPTS, add_prompt
+from archspec.adapters.prompts import PROMPTS, SAVED, add_prompt
 from archspec.adapters.targets import expand, has_name, is_target, resolve
 from archspec.adapters.vectors import Shapes, projections, vector_shapes
 from archspec.configs.scope import Scope
@@ -38,7 +28,6 @@ _UNSUPPORTED = {
     "unseen": "its modules were not compared with those of transformers",
     "untied": "peft does not find its input embeddings",
 }
-_KINDS = {"LORA": SUPPORTED, "IA3": (*LINEAR, "Conv2d", "Conv3d"), "VERA": LINEAR}  # that peft adapts
 
 
 def inject(base: Module, root: Node, options: Options, scope: Scope, architecture: str) -> Module:
@@ -136,11 +125,11 @@ class _Injection:
 
     def wrap(self, module: Module, path: str) -> Module:
         """Return the wrapper of a layer with the tensors of its adapter."""
-        if module.differs or module.kind not in _KINDS[self.options.peft_type]:
+        if module.differs or module.kind not in KINDS[self.options.peft_type]:
             kind = module.cls or module.kind or "module"
             raise ArchspecError(
                 f"{path} ({kind}) is a target, but not a layer that adapters support",
-                help=f"target layers of these classes only: {', '.join(_KINDS[self.options.peft_type])}",
+                help=f"target layers of these classes only: {', '.join(KINDS[self.options.peft_type])}",
             )
         rank = self._rank(path)
         if self.options.peft_type != "LORA":
@@ -214,7 +203,7 @@ def saved_name(name: str) -> str:
     'base_model.model.a.lora_A.weight'
     """
     if name.startswith("prompt_encoder."):
-        return "prompt_embeddings"
+        return SAVED
     magnitude = f"lora_magnitude_vector.{ADAPTER}"
     name = name.replace(f"{magnitude}.weight", "lora_magnitude_vector").replace(
         f"modules_to_save.{ADAPTER}.", ""

@@ -17,7 +17,8 @@ ALL_LINEAR = "all-linear"
 _WITHOUT_EFFECT = (  # on tensors, their shapes and FLOPs
     *("peft_type", "auto_mapping", "peft_version", "base_model_name_or_path", "revision", "inference_mode"),
     *("alpha_pattern", "use_rslora", "megatron_core", "qalora_group_size", "runtime_config"),
-    *("init_ia3_weights", "init_weights"),
+    *("init_ia3_weights", "init_weights", "d_initial", "vera_dropout", "projection_prng_key"),
+    *("prompt_tuning_init_text", "tokenizer_name_or_path"),
     *("loftq_config", "eva_config", "corda_config", "lora_ga_config"),  # of initializations that are refused
 )
 _STARTS = ("RANDOM", "SAMPLE_VOCAB", "TEXT")
@@ -55,9 +56,6 @@ class Options(NamedTuple):
     peft_type: str = "LORA"
     feedforward_modules: frozenset[str] | str | None = None
     save_projection: bool = True
-    projection_prng_key: int = 0
-    vera_dropout: float = 0.0
-    d_initial: float = 0.1
     num_virtual_tokens: int | None = None
     num_transformer_submodules: int | None = None
     num_layers: int | None = None
@@ -66,9 +64,6 @@ class Options(NamedTuple):
     encoder_hidden_size: int | None = None
     prefix_projection: bool = False
     prompt_tuning_init: str = "RANDOM"
-    prompt_tuning_init_text: str | None = None
-    tokenizer_name_or_path: str | None = None
-    tokenizer_kwargs: Mapping[str, Any] | None = None
 
     def rank_of(self, name: str) -> int:
         """Return the rank of a module or parameter: that of the first pattern that matches, else ``r``."""
@@ -100,8 +95,10 @@ def read_options(adapter: Any, given: Mapping[str, Any]) -> Options:
             raise ArchspecError(message, help=f"leave out {name}; its default is {known[name]}")
     if given.get("inference_mode"):
         raise ArchspecError("with inference_mode peft trains nothing", help="leave out inference_mode")
-    set_ = {name: value for name, value in options.items() if value is not None}
-    values = {**known, **set_, "peft_type": kind}
+    needed = "prompt_tuning_init_text", "tokenizer_name_or_path"
+    if options.get("prompt_tuning_init") == "TEXT" and None in map(options.get, needed):
+        raise ArchspecError(f"prompt_tuning_init=TEXT needs {' and '.join(needed)}", help="pass both options")
+    values = {**known, **{name: value for name, value in options.items() if value is not None}}
     found = Options(**{name: _read(name, values[name], cls) for name in Options._fields if name in known})
     _check(found, options.get("init_lora_weights", True))
     return found
@@ -128,7 +125,7 @@ def _read_file(adapter: Any) -> dict[str, Any]:
 
 
 def _read(name: str, value: Any, cls: str) -> Any:
-    """Return a value in the type of its option in peft's class. Errors: :class:`ArchspecError` for another."""
+    """Return a value in the type of its option in peft's class. Errors: :class:`ArchspecError`."""
     if value is None:
         return getattr(Options(), name)
     if (found := _READERS[name](value)) is None:
@@ -160,28 +157,21 @@ def _pairs(value: Any) -> Any:
     return tuple(pairs) if all(one and len(one) == 2 for one in pairs) else None
 
 
-def _share(value: Any) -> Any:
-    return value if type(value) in _NUMBERS and value <= 1 else None
-
-
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("target_modules", "exclude_modules", "feedforward_modules"), _TARGETS),
     **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), _reader(bool)),
     **dict.fromkeys(("save_projection", "prefix_projection"), _reader(bool)),
-    **dict.fromkeys(("bias", "task_type", "peft_type"), _reader(str)),
-    **dict.fromkeys(
-        ("prompt_tuning_init", "prompt_tuning_init_text", "tokenizer_name_or_path"), _reader(str)
-    ),
-    **dict.fromkeys(("r", "projection_prng_key"), _reader(int)),
+    **dict.fromkeys(("bias", "task_type", "peft_type", "prompt_tuning_init"), _reader(str)),
+    "r": _reader(int),
     **dict.fromkeys(SIZES, lambda value: value if type(value) is int and value > 0 else None),
-    **dict.fromkeys(("rank_pattern", "tokenizer_kwargs"), _reader(dict)),
     "modules_to_save": _NAMES,
     "target_parameters": _reader(items=str, made=frozenset),
     "layers_to_transform": _reader(int, items=int),
     "layers_pattern": lambda value: _NAMES((value,) * bool(value) if type(value) is str else value),
     "layer_replication": _pairs,
-    **dict.fromkeys(("lora_dropout", "vera_dropout"), _share),
-    **dict.fromkeys(("lora_alpha", "d_initial"), _reader(*_NUMBERS)),
+    "rank_pattern": lambda value: value if isinstance(value, Mapping) else None,
+    "lora_dropout": lambda value: value if type(value) in _NUMBERS and value <= 1 else None,
+    "lora_alpha": _reader(*_NUMBERS),
 }
 
 
@@ -192,21 +182,15 @@ def _check(options: Options, initialization: Any) -> None:
     has_bias, task, kind = options.lora_bias, options.task_type, options.peft_type
     biases = ("none", "all", f"{kind.lower()}_only")
     inputs, outputs = options.feedforward_modules, options.target_modules
-    from_text, text = options.prompt_tuning_init == "TEXT", options.prompt_tuning_init_text
+    are_lists = isinstance(inputs, frozenset) and isinstance(outputs, frozenset)
     rejected = {
         "layers_to_transform and layers_pattern need a list of target_modules": of_list and kind == "LORA",
         "layers_pattern needs layers_to_transform": listed and layers is None,
         "lora_bias cannot be combined with use_dora": has_bias and options.use_dora,
         "lora_bias needs init_lora_weights true or false": has_bias and not isinstance(initialization, bool),
         f"bias must be one of {', '.join(biases)}": options.bias not in biases,
-        "feedforward_modules must be a part of target_modules": isinstance(inputs, frozenset)
-        and isinstance(outputs, frozenset)
-        and not inputs <= outputs,
-        "prompt_tuning_init must be one of RANDOM, SAMPLE_VOCAB, TEXT": options.prompt_tuning_init
-        not in _STARTS,
-        "prompt_tuning_init=TEXT needs prompt_tuning_init_text and tokenizer_name_or_path": from_text
-        and (text is None or not options.tokenizer_name_or_path),
-        "tokenizer_kwargs needs prompt_tuning_init=TEXT": options.tokenizer_kwargs and not from_text,
+        "feedforward_modules must be a part of target_modules": are_lists and not inputs <= outputs,  # type: ignore[operator]
+        f"prompt_tuning_init must be one of {', '.join(_STARTS)}": options.prompt_tuning_init not in _STARTS,
         f"task_type must be one of {', '.join(tasks)}": task is not None and task not in tasks,
     }
     for message, holds in rejected.items():

@@ -1,7 +1,4 @@
-"""The vectors of IA3 and VeRA adapters, and VeRA's two random matrices, which all layers share.
-
-Source: peft/tuners/ia3/layer.py, peft/tuners/vera/model.py and layer.py.
-"""
+"""The vectors of IA3 and VeRA adapters, and VeRA's matrices: peft/tuners/ia3/layer.py, peft/tuners/vera."""
 
 from __future__ import annotations
 
@@ -26,15 +23,14 @@ def vector_shapes(module: Module, options: Options, path: str) -> Shapes:
     if options.peft_type == "VERA":
         return {"vera_lambda_b": (out,), "vera_lambda_d": (options.r,)}
     inputs, kernel = options.feedforward_modules or (), module.weight_shape[2:]
-    is_text = isinstance(inputs, str)
-    is_input = re.fullmatch(inputs, path) if isinstance(inputs, str) else path.endswith((*inputs,))
-    width = into if is_input else out
-    return {"ia3_l": (1, width, *(1 for _ in kernel)) if is_input or kernel else (width, 1)}
+    of_input = re.fullmatch(inputs, path) if isinstance(inputs, str) else path.endswith((*inputs,))
+    first = (1, into) if of_input else (1, out) if kernel else (out, 1)
+    return {"ia3_l": (*first, *(1 for _ in kernel))}
 
 
 def projections(base: Module, options: Options) -> Shapes:
     """Return the shapes of VeRA's shared matrices, which fit the largest target, by names in files."""
-    targets = [module for path, module in base.walk() if path and is_target(options, path)]
+    targets = (module for path, module in base.walk() if path and is_target(options, path))
     widths = [_widths(one) for one in targets if one.kind in LINEAR and not one.differs]
-    into, out = (max(sizes, default=0) for sizes in zip(*widths)) if widths else (0, 0)
+    into, out = (max(sizes) for sizes in zip(*(widths or [(0, 0)]), strict=True))
     return {"base_model.vera_A": (options.r, into), "base_model.vera_B": (out, options.r)}

@@ -1,4 +1,4 @@
-"""An adapter's tensors compared with the modules of its base model.
+"""A LoRA adapter's tensors compared with the modules of its base model.
 
 Source: peft/tuners/lora/layer.py, peft/utils/save_and_load.py.
 """
@@ -26,6 +26,9 @@ def compare_adapter(
     model: Model | None, options: Mapping[str, Any], tensors: list[StoredTensor]
 ) -> Iterator[Finding]:
     """Yield the tensors that do not fit an adapter's ``options``, or its base model if that is known."""
+    if (kind := options.get("peft_type", "LORA")) != "LORA":
+        yield Finding("adapter", f"tensors of {kind} adapters are not compared", severity=NOTE)
+        return
     parts: dict[str, dict[str, StoredTensor]] = {}
     saved: dict[str, StoredTensor] = {}  # tensors that replace those of the base
     for one in tensors:
@@ -35,10 +38,6 @@ def compare_adapter(
             saved[one.name.removeprefix(_PREFIX)] = one
     known, trained, notes = _predict(model, options)
     yield from notes
-    if options.get("peft_type", "LORA") != "LORA":
-        if model and not notes:
-            yield from _compare_exactly(model, known, trained, tensors)
-        return
     ranks = Options(r=options.get("r", 8), rank_pattern=options.get("rank_pattern") or {})
     base = _tensors_of(model, [*saved, *(f"{module}.weight" for module in parts)])
     for name, one in saved.items():
@@ -59,22 +58,6 @@ def compare_adapter(
     if tensors:
         has_former_names = not {one.name for one in tensors} <= known.keys()
         yield from _find_lost(options, parts, [] if has_former_names else trained, tensors)
-
-
-def _compare_exactly(
-    model: Model, known: Mapping[str, Shape], trained: list[str], tensors: list[StoredTensor]
-) -> Iterator[Finding]:
-    """Yield the tensors of an adapter other than LoRA that peft does not save so, and those that are lost."""
-    wrong = [one for one in tensors if known.get(one.name) != one.shape]
-    base = _tensors_of(model, [one.name.removeprefix(_PREFIX) for one in wrong])
-    for one in wrong:
-        if of := base.get(one.name.removeprefix(_PREFIX)):
-            yield from _compare_saved(model, of, one)
-        else:
-            wanted = f"peft saves {known[one.name]}" if one.name in known else "peft does not save it"
-            yield Finding("adapter", f"{one.name}: {one.shape}, but {wanted}", one.file, (one.name,))
-    stored = {one.name for one in tensors}
-    yield from about("adapter", (name for name in trained if name not in stored), "trained, but not stored")
 
 
 def _is_pair(parts: Iterable[str]) -> bool:
@@ -104,15 +87,12 @@ def _predict(
 ) -> tuple[dict[str, Shape], list[str], list[Finding]]:
     """Return shapes of the model with its adapter by names in files, the trained names, and notes."""
     try:
-        adapter = model.lora(options) if model else None
+        found = model.lora(options).tensors(frozen=True) if model else []
     except ArchspecError as error:
         message = f"tensors are compared by their modules only: {error.problems[0].message}"
         return {}, [], [Finding("adapter", message, severity=NOTE)]
-    if adapter is None:
-        return {}, [], []
-    more = adapter.tree.buffers
-    shapes = {one.saved_name: one.shape for one in adapter.tensors(frozen=True)} | more
-    return shapes, [*more, *(one.saved_name for one in adapter.tensors() if one.saved_name)], []
+    shapes = {one.saved_name: one.shape for one in found}
+    return shapes, [one.saved_name for one in found if one.trainable], []
 
 
 def _tensors_of(model: Model | None, names: list[str]) -> dict[str, Tensor]:

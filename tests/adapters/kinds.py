@@ -8,9 +8,25 @@ import archspec
 
 _LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "num_decoder_layers", "encoder_layers")
 _LAYERS += ("decoder_layers", "n_layers")
-_DECODERS = """StableLmForCausalLM Olmo2ForCausalLM LlamaForCausalLM MistralForCausalLM MixtralForCausalLM GPT2LMHeadModel GPTNeoXForCausalLM
-GPTJForCausalLM OPTForCausalLM BloomForCausalLM FalconForCausalLM PhiForCausalLM
-GemmaForCausalLM Gemma2ForCausalLM Gemma3ForCausalLM Qwen2ForCausalLM Qwen3ForCausalLM""".split()
+_DECODERS = [
+    "StableLmForCausalLM",
+    "Olmo2ForCausalLM",
+    "LlamaForCausalLM",
+    "MistralForCausalLM",
+    "MixtralForCausalLM",
+    "GPT2LMHeadModel",
+    "GPTNeoXForCausalLM",
+    "GPTJForCausalLM",
+    "OPTForCausalLM",
+    "BloomForCausalLM",
+    "FalconForCausalLM",
+    "PhiForCausalLM",
+    "GemmaForCausalLM",
+    "Gemma2ForCausalLM",
+    "Gemma3ForCausalLM",
+    "Qwen2ForCausalLM",
+    "Qwen3ForCausalLM",
+]
 _CLASSIFIERS = ["LlamaForSequenceClassification", "BertForSequenceClassification"]
 _CLASSIFIERS += ["RobertaForSequenceClassification", "DebertaV2ForSequenceClassification"]
 _DUAL = ["T5ForConditionalGeneration", "MT5ForConditionalGeneration", "BartForConditionalGeneration"]
@@ -18,9 +34,21 @@ _OTHERS = {"BertForTokenClassification": "TOKEN_CLS", "RobertaModel": "FEATURE_E
 _OTHERS |= {"DebertaForQuestionAnswering": "QUESTION_ANS"}
 _TASKS = {**dict.fromkeys(_DECODERS, "CAUSAL_LM"), **dict.fromkeys(_CLASSIFIERS, "SEQ_CLS")}
 _TASKS |= {**dict.fromkeys(_DUAL, "SEQ_2_SEQ_LM"), **_OTHERS}
-_WITH_TARGETS = """ViTForImageClassification Dinov2Model CLIPModel SiglipVisionModel WhisperForConditionalGeneration
-ConvNextModel Wav2Vec2Model MambaForCausalLM LlavaForConditionalGeneration Qwen3MoeForCausalLM
-ModernBertModel GPTNeoForCausalLM GPTBigCodeForCausalLM""".split()
+_WITH_TARGETS = [
+    "ViTForImageClassification",
+    "Dinov2Model",
+    "CLIPModel",
+    "SiglipVisionModel",
+    "WhisperForConditionalGeneration",
+    "ConvNextModel",
+    "Wav2Vec2Model",
+    "MambaForCausalLM",
+    "LlavaForConditionalGeneration",
+    "Qwen3MoeForCausalLM",
+    "ModernBertModel",
+    "GPTNeoForCausalLM",
+    "GPTBigCodeForCausalLM",
+]
 _VERA: dict[str, Any] = {"peft_type": "VERA"}
 _IA3: dict[str, Any] = {"peft_type": "IA3"}
 _PROMPT: dict[str, Any] = {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": 7}

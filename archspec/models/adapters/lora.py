@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class AdapterTensor(NamedTuple):
     """A parameter of a model with an adapter.
 
-    ``name`` is its name in `named_parameters()` of peft's model, ``saved_name`` that in the adapter's file, ''
-    if the file has another tensor instead.
+    ``name`` is its name in `named_parameters()` of peft's model, ``saved_name`` that in the adapter's file,
+    '' if the file has another tensor instead.
     """
 
     name: str
@@ -84,7 +84,10 @@ class Adapter(OfModel, Report):
     )
     notes: list[str] = fact(
         "why FLOPs are not known, and which tensors of the adapter's file are not parameters",
-        lambda self: [*self._reported_flops[2], *self._file_notes],
+        lambda self: [
+            *self._reported_flops[2],
+            *(f"the adapter's file has {name} {shape}" for name, shape in self.tree.buffers.items()),
+        ],
     )
 
     def __init__(self, model: Any, options: Options, tree: Module) -> None:
@@ -98,13 +101,9 @@ class Adapter(OfModel, Report):
     def _tensors(self) -> list[AdapterTensor]:
         from archspec.adapters.inject import saved_name
 
-        stored = {name: saved_name(name) for name, _ in self.tree.named_weights()}
-        return [
-            AdapterTensor(
-                name, "" if stored[name] in self.tree.buffers else stored[name], one.shape, one.trainable
-            )
-            for name, one in self.tree.named_weights()
-        ]
+        rows = [(name, saved_name(name), one) for name, one in self.tree.named_weights()]
+        others = self.tree.buffers  # that the file has instead
+        return [AdapterTensor(a, "" if b in others else b, one.shape, one.trainable) for a, b, one in rows]
 
     @check_arguments
     def tensors(self, frozen: bool = False) -> list[AdapterTensor]:
@@ -117,16 +116,11 @@ class Adapter(OfModel, Report):
         """
         return [one for one in self._tensors if frozen or one.trainable]
 
-    @property
-    def _file_notes(self) -> list[str]:
-        return [f"the adapter's file has {name} {shape}" for name, shape in self.tree.buffers.items()]
-
     def _require_lora(self, what: str, error: type[ArchspecError] = ArchspecError) -> None:
         """Raise an error for an adapter of another type."""
         if (kind := self.options.peft_type) != "LORA":
-            raise error(
-                f"{what} of {kind} adapters is not supported", help="use trainable_params and tensors"
-            )
+            message = f"{what} of {kind} adapters is not supported"
+            raise error(message, help="leave it out: parameters and tensors are supported")
 
     @check_arguments
     def flops(self, batch: int = 1, tokens: int | None = None, train: bool = False, **lengths: Any) -> int:
