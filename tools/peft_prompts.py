@@ -85,7 +85,7 @@ def _row(spec: Spec, name: str) -> list[str]:
 
 
 def _sizes(config: Any) -> dict[str, Any]:
-    """Return the sizes that peft reads from a config, and from where it has the width of a head."""
+    """Return the sizes that peft reads from a config, and the source of the width of a head."""
     from peft import PrefixTuningConfig, PromptTuningConfig
     from peft.utils import other
 
