@@ -28,7 +28,11 @@ def add_prompt(base: Module, options: Options, scope: Scope, architecture: str) 
     if tokens is None or options.task_type is None:
         raise ArchspecError(f"{kind} needs num_virtual_tokens and task_type", help="pass both options")
     for name, weight in base.named_weights():
-        weight.trainable = weight.trainable and "." not in name  # peft freezes the children of the model
+        if "." not in name:  # peft freezes the children of the model only
+            raise ArchspecError(
+                f"{kind} of {architecture} is not supported: {name} is trained, but not saved"
+            )
+        weight.trainable = False
     if kind == "PREFIX_TUNING":
         sizes, width = _prefix_sizes(options, scope, row.split()), 0
     elif options.prompt_tuning_init == "RANDOM":

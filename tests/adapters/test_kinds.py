@@ -1,4 +1,4 @@
-"""IA3, VeRA, prompt and prefix tuning against tensors that peft adds and saves, recorded on the meta device."""
+"""IA3, VeRA, prompt and prefix tuning: tensors as peft adds and saves them, recorded on the meta device."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ def test_costs_and_closed_forms_are_refused(kind: str) -> None:
     ("name", "options", "message"),
     [
         ("GPTNeoForCausalLM", TUNED, "not compared"),
+        (
+            "Blip2TextModelWithProjection",
+            {**TUNED, "task_type": "FEATURE_EXTRACTION"},
+            "query_tokens is trained, but not saved",
+        ),
         ("LlamaForCausalLM", {**TUNED, "token_dim": 12}, "do not give head_dim"),
         ("LlamaForCausalLM", {**TUNED, "num_virtual_tokens": 0}, "num_virtual_tokens"),
         ("LlamaForCausalLM", {**TUNED, "task_type": None}, "task_type"),
