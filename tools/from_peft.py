@@ -30,6 +30,7 @@ from archspec.tree.tensors import modules
 from archspec.verifying.costs.cases import make_runnable
 from archspec.verifying.costs.fitting import default_config
 from archspec.verifying.generate.sampling import Sampler
+from tools.peft_prompts import prompt_classes
 
 PATH = Path(shipped_library().folder) / "adapters.json"
 _INDEX = re.compile(r"(^|\.)\d+(?=\.|$)")
@@ -45,9 +46,6 @@ def tables() -> dict[str, Any]:
 
     conversion: Any = importlib.import_module("peft.utils.transformers_weight_conversion")
 
-    fields = {one.name: one for one in dataclasses.fields(peft.LoraConfig)}
-    made = peft.LoraConfig()
-    defaults = {name: getattr(made, name) for name in fields if name != "runtime_config"}
     moe = {
         model_type: base
         for model_type, base in conversion._MODEL_TO_CONVERSION_PATTERN.items()
@@ -57,9 +55,13 @@ def tables() -> dict[str, Any]:
     return {
         "peft": peft.__version__,
         "transformers": versions()["transformers"],
-        "defaults": {name: one.value if hasattr(one, "value") else one for name, one in defaults.items()},
+        "configs": {kind: [cls.__name__, _defaults(cls)] for kind, cls in config_classes().items()},
         "task_types": [one.value for one in peft.TaskType],
-        "targets": _targets(constants.TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING),
+        "targets": {
+            kind: _targets(getattr(constants, f"TRANSFORMERS_MODELS_TO_{kind}_TARGET_MODULES_MAPPING"))
+            for kind in ("LORA", "IA3", "VERA")
+        },
+        "feedforward": _targets(constants.TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING),
         "embeddings": constants.EMBEDDING_LAYER_NAMES,
         "heads": constants.SEQ_CLS_HEAD_NAMES,
         "experts": {
@@ -69,6 +71,29 @@ def tables() -> dict[str, Any]:
         "experts_of": moe,
         "mamba": _sets_of(tuners_utils._check_lora_target_modules_mamba),
     }
+
+
+def config_classes() -> dict[str, Any]:
+    """Return the config classes of the adapters that are supported by peft's types."""
+    import peft
+
+    classes = (
+        peft.LoraConfig,
+        peft.IA3Config,
+        peft.VeraConfig,
+        peft.PromptTuningConfig,
+        peft.PrefixTuningConfig,
+    )
+    made: list[Any] = [cls() for cls in classes]
+    return {one.peft_type.value: type(one) for one in made}
+
+
+def _defaults(cls: Any) -> dict[str, Any]:
+    """Return the options of a config class with their defaults."""
+    made: Any = cls()
+    names = (one.name for one in dataclasses.fields(cls))
+    values = {name: getattr(made, name) if name != "runtime_config" else None for name in names}
+    return {name: getattr(one, "value", one) for name, one in values.items()}  # of an enumeration
 
 
 def _targets(known: dict[str, Any]) -> dict[str, Any]:
@@ -208,6 +233,7 @@ def builds(model_type: str, name: str) -> Iterator[tuple[Any, Any]]:
 def main() -> None:
     """Write the file, one fact per line."""
     lines = {**tables(), **facts()}
+    lines["prompts"] = prompt_classes(lines["targets"]["LORA"])
     rows = lines.pop("unlisted")
     text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in lines.items())
     listed = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in rows.items())

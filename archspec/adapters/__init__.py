@@ -1,1 +1,1 @@
-"""LoRA adapters as peft adds them to a model: tensors, counts and FLOPs."""
+"""Adapters as peft adds them to a model: tensors, counts and FLOPs."""

@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from archspec.adapters.modules import ADAPTER, ADAPTERS, BASE, LINEAR, LISTS, Module, Weight, facts
+from archspec.adapters.modules import ADAPTER, ADAPTERS, BASE, KINDS, LINEAR, LISTS, Module, Weight, facts
 from archspec.adapters.options import Options
+from archspec.adapters.prompts import PROMPTS, SAVED, add_prompt
 from archspec.adapters.targets import expand, has_name, is_target, resolve
+from archspec.adapters.vectors import Shapes, projections, vector_shapes
+from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.tree.node import Node
 from archspec.tree.tensors import join_path
@@ -25,11 +28,12 @@ _UNSUPPORTED = {
     "unseen": "its modules were not compared with those of transformers",
     "untied": "peft does not find its input embeddings",
 }
-Shapes = dict[str, tuple[int, ...]]
 
 
-def inject(base: Module, root: Node, options: Options, model_type: str, architecture: str) -> Module:
-    """Return the model with an adapter: peft's `get_peft_model`, whose names start with `base_model.model`.
+def inject(base: Module, root: Node, options: Options, scope: Scope, architecture: str) -> Module:
+    """Return the model with an adapter: peft's `get_peft_model`, whose names start with `base_model`.
+
+    Its buffers are the tensors that the adapter's file has and `named_parameters()` does not.
 
     Errors: :class:`ArchspecError` for what peft rejects, and for layers that are not supported.
     """
@@ -43,10 +47,23 @@ def inject(base: Module, root: Node, options: Options, model_type: str, architec
     if options.task_type in _GENERATES and architecture not in facts()["generative"]:
         message = f"{architecture} does not generate text, which task_type={options.task_type} needs"
         raise ArchspecError(message, help="use another task_type, or leave it out")
+    if options.peft_type in PROMPTS:
+        top = add_prompt(base, options, scope, architecture)
+        _save_modules(base, options.modules_to_save)
+    else:
+        top = _adapt(base, root, options, scope.spec.model_type)
+    if heads:
+        _save_modules(top, saved)
+    return top
+
+
+def _adapt(base: Module, root: Node, options: Options, model_type: str) -> Module:
+    """Return the model with adapters around its targets."""
     options = resolve(options, base, root, model_type)
     if options.layer_replication:
         _replicate_layers(base, options.layer_replication)
     options = expand(options, base, root)
+    shared = projections(base, options) if options.peft_type == "VERA" else {}
     if not _Injection(base, options, model_type).run():
         message = "no module matches the targets: target_modules, exclude_modules and modules_to_save"
         linear = dict.fromkeys(path.rpartition(".")[2] for path, one in base.walk() if one.kind in LINEAR)
@@ -55,8 +72,7 @@ def inject(base: Module, root: Node, options: Options, model_type: str, architec
     _set_trained(base, options.bias)
     _save_modules(base, options.modules_to_save)
     top = Module(children={"base_model": Module(children={"model": base})})
-    if heads:
-        _save_modules(top, saved)
+    top.buffers = shared if options.save_projection else {}
     return top
 
 
@@ -88,7 +104,7 @@ class _Injection:
         self.base, self.options = base, options
         self.fan_in_fan_out = options.fan_in_fan_out
         self.incompatible = frozenset[str]()
-        if model_type in facts()["mamba"]["mamba_model_types"]:
+        if options.peft_type == "LORA" and model_type in facts()["mamba"]["mamba_model_types"]:
             self.incompatible = frozenset(facts()["mamba"]["incompatible_modules"])
 
     def run(self) -> bool:
@@ -109,13 +125,15 @@ class _Injection:
 
     def wrap(self, module: Module, path: str) -> Module:
         """Return the wrapper of a layer with the tensors of its adapter."""
-        if not module.kind or module.differs or module.kind in LISTS:
+        if module.differs or module.kind not in KINDS[self.options.peft_type]:
             kind = module.cls or module.kind or "module"
             raise ArchspecError(
                 f"{path} ({kind}) is a target, but not a layer that adapters support",
-                help="target linear layers, embeddings or convolutions, or exclude this module",
+                help=f"target layers of these classes only: {', '.join(KINDS[self.options.peft_type])}",
             )
         rank = self._rank(path)
+        if self.options.peft_type != "LORA":
+            return _make_wrapper(module, "lora", vector_shapes(module, self.options, path))
         if module.kind == "MultiheadAttention":
             if self.options.use_dora or "in_proj_weight" not in module.weights:
                 what = "DoRA" if self.options.use_dora else "inputs of several widths"
@@ -184,11 +202,13 @@ def saved_name(name: str) -> str:
     >>> saved_name("base_model.model.a.lora_A.default.weight")
     'base_model.model.a.lora_A.weight'
     """
+    if name.startswith("prompt_encoder."):
+        return SAVED
     magnitude = f"lora_magnitude_vector.{ADAPTER}"
     name = name.replace(f"{magnitude}.weight", "lora_magnitude_vector").replace(
         f"modules_to_save.{ADAPTER}.", ""
     )
-    return re.sub(rf"(\.lora_\w+)\.{ADAPTER}(?=\.|$)", r"\1", name)
+    return re.sub(rf"(\.(?:lora|ia3|vera)_\w+)\.{ADAPTER}(?=\.|$)", r"\1", name)
 
 
 def adapter_shapes(module: Module, rank: int) -> Shapes:
@@ -215,6 +235,11 @@ def _make_wrapper(
 ) -> Module:
     """Return peft's LoraLayer around a module; its children have the order of peft's constructor."""
     wrapper = Module(children={BASE: module}, role=role)
+    if any(not name.startswith("lora") for name in shapes):  # vectors
+        for name, shape in shapes.items():
+            wrapper.children[name] = Module("ParameterDict")
+            wrapper.children[name].weights = {ADAPTER: Weight(shape)}
+        return wrapper
     wrapper.children["lora_dropout"] = Module("ModuleDict", {ADAPTER: Module()})
     for name in ("lora_A", "lora_B", "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector"):
         is_used = name in shapes and (use_dora or name != "lora_magnitude_vector")
@@ -236,7 +261,7 @@ def _set_trained(base: Module, bias: str) -> None:
     for name, weight in base.named_weights():
         is_bias = name.rpartition(".")[2] == "bias"
         weight.trainable = not weight.origin or (bias == "all" and is_bias)
-    for _, module in base.walk() if bias == "lora_only" else ():
+    for _, module in base.walk() if bias.endswith("_only") else ():
         if module.base is not module and "bias" in module.base.weights:
             module.base.weights["bias"].trainable = True
 

@@ -15,6 +15,7 @@ from archspec.typing_light import Any
 
 LINEAR = ("Linear", "Conv1D")
 SUPPORTED = ("Embedding", "Conv2d", "Conv3d", "Conv1d", "MultiheadAttention", "Linear", "Conv1D")
+KINDS = {"LORA": SUPPORTED, "IA3": (*LINEAR, "Conv2d", "Conv3d"), "VERA": LINEAR}  # that peft adapts
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 LISTS = ("ModuleList", "ModuleDict", "ParameterList", "ParameterDict")  # without a forward pass
 ADAPTER = "default"  # the name of the adapter, which is part of its tensors' names

@@ -1,4 +1,4 @@
-"""The options of an adapter: those of peft's LoraConfig, from arguments or an adapter_config.json."""
+"""The options of an adapter: those of its config class in peft, from arguments or an adapter_config.json."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ from archspec.typing_light import Any, NamedTuple
 
 FILE = "adapter_config.json"
 ALL_LINEAR = "all-linear"
-BIASES = ("none", "all", "lora_only")
 _WITHOUT_EFFECT = (  # on tensors, their shapes and FLOPs
     *("peft_type", "auto_mapping", "peft_version", "base_model_name_or_path", "revision", "inference_mode"),
     *("alpha_pattern", "use_rslora", "megatron_core", "qalora_group_size", "runtime_config"),
+    *("init_ia3_weights", "init_weights", "d_initial", "vera_dropout", "projection_prng_key"),
+    *("prompt_tuning_init_text", "tokenizer_name_or_path"),
     *("loftq_config", "eva_config", "corda_config", "lora_ga_config"),  # of initializations that are refused
 )
+_STARTS = ("RANDOM", "SAMPLE_VOCAB", "TEXT")
 _INITIALIZATIONS = (True, False, "gaussian")
 _NUMBERS = (int, float)
+SIZES = (  # of prompt and prefix tuning
+    *("num_virtual_tokens", "num_transformer_submodules", "num_layers", "token_dim"),
+    *("num_attention_heads", "encoder_hidden_size"),
+)
 
 
 class Options(NamedTuple):
@@ -47,6 +53,17 @@ class Options(NamedTuple):
     fan_in_fan_out: bool = False
     use_dora: bool = False
     lora_bias: bool = False
+    peft_type: str = "LORA"
+    feedforward_modules: frozenset[str] | str | None = None
+    save_projection: bool = True
+    num_virtual_tokens: int | None = None
+    num_transformer_submodules: int | None = None
+    num_layers: int | None = None
+    token_dim: int | None = None
+    num_attention_heads: int | None = None
+    encoder_hidden_size: int | None = None
+    prefix_projection: bool = False
+    prompt_tuning_init: str = "RANDOM"
 
     def rank_of(self, name: str) -> int:
         """Return the rank of a module or parameter: that of the first pattern that matches, else ``r``."""
@@ -60,11 +77,15 @@ def read_options(adapter: Any, given: Mapping[str, Any]) -> Options:
     Errors: :class:`ArchspecError` for options that peft rejects, and for those that are not supported.
     """
     options = {**_read_file(adapter), **given}
-    known = facts()["defaults"]
+    kind = options.get("peft_type") or "LORA"
+    if kind not in facts()["configs"]:
+        message = f"adapters of peft_type {describe_value(kind)} are not supported"
+        raise ArchspecError(message, help=f"use one of {', '.join(facts()['configs'])}")
+    cls, known = facts()["configs"][kind]
     for name, value in options.items():
-        if name not in known and name not in _WITHOUT_EFFECT:
+        if name not in known:
             nearest = did_you_mean(name, known) or f"choose from: {', '.join(known)}"
-            raise ArchspecError(f"peft's LoraConfig has no option {name!r}", help=nearest)
+            raise ArchspecError(f"peft's {cls} has no option {name!r}", help=nearest)
         if name in Options._fields or name in _WITHOUT_EFFECT:
             continue
         if name == "init_lora_weights" and value in _INITIALIZATIONS:
@@ -72,11 +93,13 @@ def read_options(adapter: Any, given: Mapping[str, Any]) -> Options:
         if value != known[name] and value:
             message = f"{name}={describe_value(value)} is not supported"
             raise ArchspecError(message, help=f"leave out {name}; its default is {known[name]}")
-    if options.get("peft_type", "LORA") != "LORA":
-        raise ArchspecError(f"{options['peft_type']} adapters are not supported", help="use a LORA adapter")
     if given.get("inference_mode"):
         raise ArchspecError("with inference_mode peft trains nothing", help="leave out inference_mode")
-    found = Options(**{name: _read(name, options[name]) for name in Options._fields if name in options})
+    needed = "prompt_tuning_init_text", "tokenizer_name_or_path"
+    if options.get("prompt_tuning_init") == "TEXT" and None in map(options.get, needed):
+        raise ArchspecError(f"prompt_tuning_init=TEXT needs {' and '.join(needed)}", help="pass both options")
+    values = {**known, **{name: value for name, value in options.items() if value is not None}}
+    found = Options(**{name: _read(name, values[name], cls) for name in Options._fields if name in known})
     _check(found, options.get("init_lora_weights", True))
     return found
 
@@ -101,13 +124,13 @@ def _read_file(adapter: Any) -> dict[str, Any]:
     return options
 
 
-def _read(name: str, value: Any) -> Any:
-    """Return a value in the type of its option. Errors: :class:`ArchspecError` for another type."""
+def _read(name: str, value: Any, cls: str) -> Any:
+    """Return a value in the type of its option in peft's class. Errors: :class:`ArchspecError`."""
     if value is None:
         return getattr(Options(), name)
     if (found := _READERS[name](value)) is None:
         message = f"{name}: {describe_value(value)} is not a valid value"
-        raise ArchspecError(message, help=f"pass a value that peft's LoraConfig takes for {name}")
+        raise ArchspecError(message, help=f"pass a value that peft's {cls} takes for {name}")
     return found
 
 
@@ -135,39 +158,47 @@ def _pairs(value: Any) -> Any:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("target_modules", "exclude_modules"), _TARGETS),
+    **dict.fromkeys(("target_modules", "exclude_modules", "feedforward_modules"), _TARGETS),
     **dict.fromkeys(("use_dora", "lora_bias", "fan_in_fan_out"), _reader(bool)),
-    **dict.fromkeys(("bias", "task_type"), _reader(str)),
+    **dict.fromkeys(("save_projection", "prefix_projection"), _reader(bool)),
+    **dict.fromkeys(("bias", "task_type", "peft_type", "prompt_tuning_init"), _reader(str)),
     "r": _reader(int),
+    **dict.fromkeys(SIZES, lambda value: value if type(value) is int and value > 0 else None),
     "modules_to_save": _NAMES,
     "target_parameters": _reader(items=str, made=frozenset),
     "layers_to_transform": _reader(int, items=int),
     "layers_pattern": lambda value: _NAMES((value,) * bool(value) if type(value) is str else value),
-    "rank_pattern": lambda value: value if isinstance(value, Mapping) else None,
     "layer_replication": _pairs,
+    "rank_pattern": lambda value: value if isinstance(value, Mapping) else None,
     "lora_dropout": lambda value: value if type(value) in _NUMBERS and value <= 1 else None,
     "lora_alpha": _reader(*_NUMBERS),
 }
 
 
 def _check(options: Options, initialization: Any) -> None:
-    """Raise :class:`ArchspecError` for options that peft's LoraConfig rejects."""
+    """Raise :class:`ArchspecError` for options that peft's config classes reject."""
     layers, listed, tasks = options.layers_to_transform, options.layers_pattern, facts()["task_types"]
     of_list = isinstance(options.target_modules, str) and (layers is not None or listed is not None)
-    has_bias, task = options.lora_bias, options.task_type
+    has_bias, task, kind = options.lora_bias, options.task_type, options.peft_type
+    biases = ("none", "all", f"{kind.lower()}_only")
+    inputs, outputs = options.feedforward_modules, options.target_modules
+    are_lists = isinstance(inputs, frozenset) and isinstance(outputs, frozenset)
     rejected = {
-        "layers_to_transform and layers_pattern need a list of target_modules": of_list,
+        "layers_to_transform and layers_pattern need a list of target_modules": of_list and kind == "LORA",
         "layers_pattern needs layers_to_transform": listed and layers is None,
         "lora_bias cannot be combined with use_dora": has_bias and options.use_dora,
         "lora_bias needs init_lora_weights true or false": has_bias and not isinstance(initialization, bool),
-        f"bias must be one of {', '.join(BIASES)}": options.bias not in BIASES,
+        f"bias must be one of {', '.join(biases)}": options.bias not in biases,
+        "feedforward_modules must be a part of target_modules": are_lists and not inputs <= outputs,  # type: ignore[operator]
+        f"prompt_tuning_init must be one of {', '.join(_STARTS)}": options.prompt_tuning_init not in _STARTS,
         f"task_type must be one of {', '.join(tasks)}": task is not None and task not in tasks,
     }
     for message, holds in rejected.items():
         if holds:
             raise ArchspecError(message, help="change one of these options, as peft rejects them")
     patterns = [*options.rank_pattern, *options.modules_to_save, *(options.layers_pattern or ())]
-    patterns += [one for one in (options.target_modules, options.exclude_modules) if isinstance(one, str)]
+    texts = options.target_modules, options.exclude_modules, options.feedforward_modules
+    patterns += [one for one in texts if isinstance(one, str)]
     for pattern in patterns:
         try:
             re.compile(pattern)

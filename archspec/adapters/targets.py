@@ -61,10 +61,18 @@ def resolve(options: Options, base: Module, root: Node, model_type: str) -> Opti
 
     Errors: :class:`ArchspecError` if peft has no defaults for the model type, and needs them.
     """
-    options = _fuse_experts(options, base, root, model_type)
+    kind = options.peft_type
+    if kind == "LORA":
+        options = _fuse_experts(options, base, root, model_type)
+    if kind == "IA3" and options.feedforward_modules is None:
+        if (inputs := facts()["feedforward"].get(model_type)) is None:
+            raise ArchspecError(
+                f"peft has no default feedforward_modules for {model_type}", help="pass a list"
+            )
+        options = options._replace(feedforward_modules=frozenset(inputs))
     if options.target_modules is not None:
         return options
-    targets = facts()["targets"].get(model_type)
+    targets = facts()["targets"][kind].get(model_type)
     if targets is None and not options.target_parameters:
         message = f"peft has no default targets for {model_type}"
         raise ArchspecError(message, help="pass target_modules, for example all-linear")

@@ -26,6 +26,9 @@ def compare_adapter(
     model: Model | None, options: Mapping[str, Any], tensors: list[StoredTensor]
 ) -> Iterator[Finding]:
     """Yield the tensors that do not fit an adapter's ``options``, or its base model if that is known."""
+    if (kind := options.get("peft_type", "LORA")) != "LORA":
+        yield Finding("adapter", f"tensors of {kind} adapters are not compared", severity=NOTE)
+        return
     parts: dict[str, dict[str, StoredTensor]] = {}
     saved: dict[str, StoredTensor] = {}  # tensors that replace those of the base
     for one in tensors:

@@ -42,7 +42,7 @@ def test_a_file_or_its_directory_or_a_mapping(tmp_path: Path) -> None:
         (None, {"inference_mode": True}, "inference_mode"),
         (None, {"layer_replication": [[1]]}, "layer_replication"),
         (None, {"bias": "some"}, "lora_only"),
-        ({"peft_type": "IA3"}, {}, "IA3"),
+        ({"peft_type": "OFT"}, {}, "OFT"),
         ("missing.json", {}, "cannot be read"),
     ],
 )

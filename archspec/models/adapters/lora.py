@@ -1,4 +1,4 @@
-"""A LoRA adapter of a model: its tensors and parameters, FLOPs and memory."""
+"""An adapter of a model: its tensors and parameters; of LoRA also FLOPs and memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class AdapterTensor(NamedTuple):
     """A parameter of a model with an adapter.
 
-    ``name`` is its name in `named_parameters()` of peft's model, ``saved_name`` that in the adapter's file.
+    ``name`` is its name in `named_parameters()` of peft's model, ``saved_name`` that in the adapter's file,
+    '' if the file has another tensor instead.
     """
 
     name: str
@@ -44,13 +45,13 @@ class Trained(Record):
     """a tensor that is trained"""
 
     name: str = fact("the name in named_parameters() of peft's model")
-    saved_name: str = fact("the name in the adapter's file")
+    saved_name: str = fact("the name in the adapter's file; empty if that has another tensor instead")
     shape: list[int] = fact("the shape")
     numel: int = fact("elements")
 
 
 class Adapter(OfModel, Report):
-    """A model with a LoRA adapter; made by :meth:`archspec.Model.lora`.
+    """A model with an adapter; made by :meth:`archspec.Model.lora`.
 
     Tensors, their names and which of them are trained are those of peft's `get_peft_model`.
 
@@ -81,7 +82,13 @@ class Adapter(OfModel, Report):
     trained: list[AdapterTensor] = fact(
         "the tensors that are trained", lambda self: self.tensors(), kind="list[Trained]"
     )
-    notes: list[str] = fact("why FLOPs are not known", lambda self: self._reported_flops[2])
+    notes: list[str] = fact(
+        "why FLOPs are not known, and which tensors of the adapter's file are not parameters",
+        lambda self: [
+            *self._reported_flops[2],
+            *(f"the adapter's file has {name} {shape}" for name, shape in self.tree.buffers.items()),
+        ],
+    )
 
     def __init__(self, model: Any, options: Options, tree: Module) -> None:
         self.model, self.options, self.tree = model, options, tree
@@ -94,8 +101,9 @@ class Adapter(OfModel, Report):
     def _tensors(self) -> list[AdapterTensor]:
         from archspec.adapters.inject import saved_name
 
-        weights = self.tree.named_weights()
-        return [AdapterTensor(name, saved_name(name), one.shape, one.trainable) for name, one in weights]
+        rows = [(name, saved_name(name), one) for name, one in self.tree.named_weights()]
+        others = self.tree.buffers  # that the file has instead
+        return [AdapterTensor(a, "" if b in others else b, one.shape, one.trainable) for a, b, one in rows]
 
     @check_arguments
     def tensors(self, frozen: bool = False) -> list[AdapterTensor]:
@@ -107,6 +115,12 @@ class Adapter(OfModel, Report):
 'base_model.model.encoder.layer.0.attention.self.query.lora_A.weight', (8, 768))
         """
         return [one for one in self._tensors if frozen or one.trainable]
+
+    def _require_lora(self, what: str, error: type[ArchspecError] = ArchspecError) -> None:
+        """Raise an error for an adapter of another type."""
+        if (kind := self.options.peft_type) != "LORA":
+            message = f"{what} of {kind} adapters is not supported"
+            raise error(message, help="leave it out: parameters and tensors are supported")
 
     @check_arguments
     def flops(self, batch: int = 1, tokens: int | None = None, train: bool = False, **lengths: Any) -> int:
@@ -122,6 +136,7 @@ class Adapter(OfModel, Report):
         """
         from archspec.adapters.costs import AdaptedCall
 
+        self._require_lora("the number of FLOPs")
         call = self.model.forward(batch=batch, tokens=tokens, **lengths)
         found = AdaptedCall(call, self.tree, self.options)
         return found.training_flops if train else found.forward_flops
@@ -145,14 +160,16 @@ class Adapter(OfModel, Report):
     def formula(self) -> sympy.Expr:
         """The closed form of :attr:`trainable_params`, in terms of config fields and the rank `r`.
 
-        Errors: :class:`archspec.FormulaError` if layers with the same name differ.
+        Errors: :class:`archspec.FormulaError` if layers with the same name differ, or unless it is LoRA.
 
         >>> import archspec
         >>> archspec.load("BertModel").lora(target_modules=["query"]).formula
         2*hidden_size*num_hidden_layers*r
         """
+        from archspec.errors import FormulaError
         from archspec.models.adapters.closed import trained_form
 
+        self._require_lora("the closed form", FormulaError)
         return trained_form(self.model, self.tree, self.options.r)
 
     @cached_property
@@ -193,6 +210,7 @@ class Adapter(OfModel, Report):
         from archspec.formats.dtypes import dtype_name
         from archspec.models.adapters.memory import AdapterMemory
 
+        self._require_lora("the memory of a step")
         stored, known = self.model.weights(weights, dtype), dtype_name(dtype or self.model.dtype)
 
         def activations(size: int) -> AdaptedActivations:
@@ -215,7 +233,7 @@ class Adapter(OfModel, Report):
     def blocks(self) -> Iterator[Block]:
         """Yield the counts, and the tensors that are trained, once for equal layers."""
         yield facts_table(self, "lora")
-        rows = Counter((fold_layers(one.saved_name), one.shape) for one in self.tensors())
+        rows = Counter((fold_layers(one.saved_name or one.name), one.shape) for one in self.tensors())
         cells = [
             (name, str(shape), number(count), number(count * prod(shape)))
             for (name, shape), count in rows.items()
@@ -243,10 +261,11 @@ def lora(  # noqa: PLR0913 - the options of the verb
     task_type: str | None = None,
     **options: Any,
 ) -> Adapter:
-    """Return the model with a LoRA adapter as peft adds it, like `archspec lora`.
+    """Return the model with an adapter as peft adds it, like `archspec lora`.
 
-    ``adapter`` is an adapter_config.json, its directory, or a mapping. The other arguments are options of
-    peft's `LoraConfig`, with its semantics and defaults; they override those of ``adapter``. A text in
+    ``adapter`` is an adapter_config.json, its directory, or a mapping. Its `peft_type` is LORA (the default),
+    IA3, VERA, PROMPT_TUNING or PREFIX_TUNING. The other arguments are options of peft's config class, such
+    as `LoraConfig`, with its semantics and defaults; they override those of ``adapter``. A text in
     ``target_modules`` is a regular expression that a whole name must match, or `all-linear`.
 
     Errors: :class:`ArchspecError` for options that peft rejects for this model, and for layers and options
@@ -264,4 +283,4 @@ def lora(  # noqa: PLR0913 - the options of the verb
     given = {name: value for name, value in named.items() if value is not None} | options
     found = read_options(adapter, given)
     base = build_modules(self.root, self.tensors())
-    return Adapter(self, found, inject(base, self.root, found, self.model_type, self.architecture))
+    return Adapter(self, found, inject(base, self.root, found, self.scope, self.architecture))
