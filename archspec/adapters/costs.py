@@ -13,24 +13,25 @@ from functools import cached_property
 
 from archspec.adapters.modules import ADAPTERS, BASE, LINEAR, Module
 from archspec.adapters.options import Options
-from archspec.adapters.recorded import bits, changed_flags, layers_of, reads_aside, reads_lists, record
+from archspec.adapters.recorded import (
+    Product,
+    bits,
+    changed_flags,
+    layers_of,
+    products_in,
+    reads_aside,
+    reads_lists,
+    record,
+)
 from archspec.costs.forward import Forward
 from archspec.costs.media.items import given_modalities
-from archspec.costs.totals import by_module
 from archspec.errors import ArchspecError
 from archspec.tree.node import Node
 from archspec.tree.tensors import modules, tensors
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import Any
 
 _SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
 _HELP = "leave out the lengths for the parameters of the adapter"
-
-
-class Product(NamedTuple):
-    """The products of a module in a call: FLOPs of the forward pass, and of the gradients of all operands."""
-
-    flops: int
-    backward: int
 
 
 class AdaptedCall:
@@ -43,9 +44,8 @@ class AdaptedCall:
     def __init__(self, call: Forward, top: Module, options: Options) -> None:
         self.call, self.top, self.use_dora = call, top, options.use_dora
         self.multiplies_again = options.use_dora and options.lora_dropout > 0  # the base weight, in training
-        whole = by_module(call.tree, "training_flops")
-        forward = by_module(call.tree, "flops").items()
-        self.products = {path: Product(flops, whole[path] - flops) for path, flops in forward}
+        self.terms = {path: found for path, found in products_in(call.tree).items() if found}
+        self.products = {path: Product(*map(sum, zip(*found, strict=True))) for path, found in self.terms.items()}
         self.times = {path: node.times for path, node in modules(call.tree, layers=True)}
         self.wrapped: dict[str, Module] = {}
         self.owners = set[str]()  # modules with parameters in the base model
@@ -161,7 +161,7 @@ class AdaptedCall:
             mask = bits([one in self.trained for one in sources] + trained)
             for path in outside:
                 found = [row[1:] for row in rows if row[0] == path]
-                yield self._product_gradients(path, found, mask, path in uneven)
+                yield self._product_gradients(path, found, mask, uneven.get(path))
             return
         if self.trained & first and self.products.keys() & first:
             raise self._refuse("modules before the layers are trained")
@@ -172,7 +172,7 @@ class AdaptedCall:
             is_head = below == {path} and product.backward == 2 * product.flops
             if product.backward and (reached or below & self.trained) and not is_head:
                 raise self._refuse(f"the gradients of {path} are not known")
-            yield self._product_gradients(path, [[1, [1]]] if product.backward else [], int(reached), False)
+            yield self._product_gradients(path, [[1, [1]]] if product.backward else [], int(reached))
 
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
@@ -209,27 +209,43 @@ class AdaptedCall:
             found = [row[1:] for row in rows if row[0] == one[len(path) + 1 :]]
             for given, count in ((before, 1), (later, loops - 1)):
                 mask = bits([*own, given, cross])
-                is_uneven = one[len(path) + 1 :] in uneven
-                yield self._product_gradients(one, found, mask, is_uneven) * count // loops
+                places = uneven.get(one[len(path) + 1 :])
+                yield self._product_gradients(one, found, mask, places) * count // loops
 
-    def _product_gradients(self, path: str, found: list[Any], mask: int, is_uneven: bool) -> int:
-        """Return the FLOPs of the gradients of the products of a module, and of its adapter."""
+    def _product_gradients(
+        self, path: str, found: list[Any], mask: int, places: list[int] | None = None
+    ) -> int:
+        """Return the FLOPs of the gradients of the products of a module, and of its adapter.
+
+        ``places`` are the costs that products with other FLOPs belong to, empty if this is not known.
+        """
         needed, trains = (
             [sum(bool(each & mask) for each in masks) for _, masks in found],
             path in self.weights,
         )
         rows = zip(needed, found, strict=True)
         counts = [(n * trains + some, n + len(masks)) for some, (n, masks) in rows]  # n weights
-        flops = self._share(path, counts, is_uneven)
+        flops = self._part(path, counts, places)
         if not found or path not in self.wrapped:  # others run without gradients
             return flops
-        if is_uneven and len({*needed}) > 1:
+        if places is not None and len({*needed}) > 1:
             raise self._refuse(f"a part of the gradients of {path} is needed")
         return flops + self._adapter_gradients(path, sum(needed), len(needed))
 
-    def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
+    def _part(self, path: str, counts: list[tuple[int, int]], places: list[int] | None) -> int:
+        """Return the FLOPs of the gradients that are needed, for each cost if these are known."""
+        if not places:
+            return self._share(path, self.products[path], counts, places is not None)
+        terms = [one for one in self.terms[path] if one.backward]
+        if len(places) != len(counts) or {*places} != {*range(len(terms))}:
+            raise self._refuse(f"the costs of {path} are not those that were recorded")
+        rows = [*zip(places, counts, strict=True)]
+        parts = [[count for place, count in rows if place == number] for number in range(len(terms))]
+        return sum(self._share(path, term, part, True) for term, part in zip(terms, parts, strict=True))
+
+    def _share(self, path: str, product: Product, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
-        flops, whole = self.products[path]
+        flops, whole = product
         some, total = (sum(numbers) for numbers in zip(*counts, strict=True)) if counts else (1, 0)
         if not whole or some in (0, total):
             return whole if some else 0

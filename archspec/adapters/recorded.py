@@ -1,20 +1,41 @@
 """formulas/gradients.json: the dependencies between products of layers, and the layers whose inputs are kept.
 
-A layer has its modules with parameters, its products, and the modules whose products have other FLOPs. A
-product has its module, its number of weights, and a mask for each other operand: a bit for each module, and
-two for what the previous layer and another list of layers return.
+A layer has its modules with parameters, its products, and the modules whose products have other FLOPs, with
+the costs of the module that the products belong to. A product has its module, its number of weights, and a
+mask for each other operand: a bit for each module, and two for what the previous layer and another list of
+layers return.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 
 from archspec.configs.scope import Scope
+from archspec.costs.totals import own_terms, routed_share, walk
 from archspec.specs.files import read_json
 from archspec.tree.node import Node
-from archspec.typing_light import Any
+from archspec.typing_light import Any, NamedTuple
+
+
+class Product(NamedTuple):
+    """The products of a module in a call: FLOPs of the forward pass, and of the gradients of all operands."""
+
+    flops: int
+    backward: int
+
+
+def products_in(tree: Node) -> dict[str, list[Product]]:
+    """Return the costs of each module by its path: its products, or groups of them."""
+    found = defaultdict[str, list[Product]](list)
+    for path, node, routed in walk(tree, "flops"):
+        terms = (own_terms(quantity, node) for quantity in ("flops", "training_flops"))
+        for (_, (own,)), (_, (whole,)) in zip(*terms, strict=True):
+            flops = routed_share(own, routed)
+            found[path] += [Product(flops, routed_share(whole, routed) - flops)] if flops else []
+    return found
 
 
 @cache
