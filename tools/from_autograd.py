@@ -284,12 +284,15 @@ def _places(products: list[Product], costs: list[int]) -> list[int]:
     sizes = [one.flops * (one.weights + len(one.operands)) for one in products]
     if len(costs) < 2 or len(costs) ** len(sizes) > _CHOICES:
         return []
-    fits = []
+    fits = defaultdict[int, list[list[int]]](list)
     for places in choices(range(len(costs)), repeat=len(sizes)):
         rows = [*zip(places, sizes, strict=True)]
-        if costs == [sum(size for place, size in rows if place == one) for one in range(len(costs))]:
-            fits.append([*places])
-    return fits[0] if len(fits) == 1 else []
+        sums = [sum(size for place, size in rows if place == one) for one in range(len(costs))]
+        rest = [cost - found for cost, found in zip(costs, sums, strict=True)]
+        if all(sums) and min(rest) >= 0:
+            fits[sum(map(bool, rest))].append([*places])
+    best = fits[0] or fits[1]  # one cost may have more, as where a triangular system is solved
+    return best[0] if len(best) == 1 else []
 
 
 def _outside(

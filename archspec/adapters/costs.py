@@ -45,9 +45,12 @@ class AdaptedCall:
         self.call, self.top, self.use_dora = call, top, options.use_dora
         self.multiplies_again = options.use_dora and options.lora_dropout > 0  # the base weight, in training
         self.terms = {path: found for path, found in products_in(call.tree).items() if found}
-        self.products = {path: Product(*map(sum, zip(*found, strict=True))) for path, found in self.terms.items()}
+        self.products = {
+            path: Product(*map(sum, zip(*found, strict=True))) for path, found in self.terms.items()
+        }
         self.times = {path: node.times for path, node in modules(call.tree, layers=True)}
         self.wrapped: dict[str, Module] = {}
+        self.unused = set[str]()  # adapted layers whose weights other modules read: their adapters do not run
         self.owners = set[str]()  # modules with parameters in the base model
         self.trained, self.weights = set[str](), set[str]()  # those trained, also other than the bias
         self.tables = defaultdict[str, set[str]](set)  # the embeddings that share a weight
@@ -70,7 +73,7 @@ class AdaptedCall:
                 self.wrapped[base.path] = module
                 self.trained.add(base.path)
             elif base.path.rpartition(".")[0] in self.products:
-                raise self._refuse(f"{base.path} does not run as a layer")
+                self.unused.add(base.path)
         for name, weight in module.weights.items():
             is_trained = weight.origin and weight.trainable
             if is_trained and weight.origin in self.frozen:
@@ -83,6 +86,11 @@ class AdaptedCall:
     @property
     def forward_flops(self) -> int:
         """FLOPs of the forward pass: those of the model, and of the adapter of each layer."""
+        for path in self.unused:  # the record has all modules that run
+            layer = next((one for one in self.layers if path.startswith(f"{one}.")), None)
+            known = self.layers[layer] if layer else self.facts.get("outside")
+            if known is None or path in {f"{layer}.{row[0]}" if layer else row[0] for row in known[1]}:
+                raise self._refuse(f"{path} does not run as a layer")
         added = sum(sum(self._adapter(path)) for path in self.wrapped)
         return self.call.flops + added + (sum(map(self._dora, self.wrapped)) if self.use_dora else 0)
 
