@@ -281,16 +281,18 @@ class _Rows:
 
 def _places(products: list[Product], costs: list[int]) -> list[int]:
     """Return the cost of a module that each of its products belongs to, empty if this is ambiguous."""
-    sizes = [one.flops * (one.weights + len(one.operands)) for one in products]
-    if len(costs) < 2 or len(costs) ** len(sizes) > _CHOICES:
+    kinds = [(one.flops, one.weights, len(one.operands)) for one in products]  # each belongs to one cost
+    counts = Counter(kinds)
+    if len(costs) < 2 or len(costs) ** len(counts) > _CHOICES:
         return []
     fits = defaultdict[int, list[list[int]]](list)
-    for places in choices(range(len(costs)), repeat=len(sizes)):
-        rows = [*zip(places, sizes, strict=True)]
-        sums = [sum(size for place, size in rows if place == one) for one in range(len(costs))]
-        rest = [cost - found for cost, found in zip(costs, sums, strict=True)]
-        if all(sums) and min(rest) >= 0:
-            fits[sum(map(bool, rest))].append([*places])
+    for chosen in choices(range(len(costs)), repeat=len(counts)):
+        places = dict(zip(counts, chosen, strict=True))
+        rest = [*costs]
+        for (flops, weights, others), place in places.items():
+            rest[place] -= flops * (weights + others) * counts[flops, weights, others]
+        if {*chosen} == {*range(len(costs))} and min(rest) >= 0:
+            fits[sum(map(bool, rest))].append([places[kind] for kind in kinds])
     best = fits[0] or fits[1]  # one cost may have more, as where a triangular system is solved
     return best[0] if len(best) == 1 else []
 
