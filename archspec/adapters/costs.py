@@ -18,9 +18,8 @@ from archspec.adapters.recorded import (
     bits,
     changed_flags,
     layers_of,
+    outer_bits,
     products_in,
-    reads_aside,
-    reads_lists,
     record,
 )
 from archspec.costs.forward import Forward
@@ -44,9 +43,9 @@ class AdaptedCall:
     def __init__(self, call: Forward, top: Module, options: Options) -> None:
         self.call, self.top, self.use_dora = call, top, options.use_dora
         self.multiplies_again = options.use_dora and options.lora_dropout > 0  # the base weight, in training
-        self.terms = {path: found for path, found in products_in(call.tree).items() if found}
+        self.costs = products_in(call.tree)
         self.products = {
-            path: Product(*map(sum, zip(*found, strict=True))) for path, found in self.terms.items()
+            path: Product(*map(sum, zip(*found, strict=True))) for path, found in self.costs.items()
         }
         self.times = {path: node.times for path, node in modules(call.tree, layers=True)}
         self.wrapped: dict[str, Module] = {}
@@ -86,11 +85,8 @@ class AdaptedCall:
     @property
     def forward_flops(self) -> int:
         """FLOPs of the forward pass: those of the model, and of the adapter of each layer."""
-        for path in self.unused:  # the record has all modules that run
-            layer = next((one for one in self.layers if path.startswith(f"{one}.")), None)
-            known = self.layers[layer] if layer else self.facts.get("outside")
-            if known is None or path in {f"{layer}.{row[0]}" if layer else row[0] for row in known[1]}:
-                raise self._refuse(f"{path} does not run as a layer")
+        if found := [path for path in self.unused if self._count_runs(path) != 0]:
+            raise self._refuse(f"{found[0]} does not run as a layer")
         added = sum(sum(self._adapter(path)) for path in self.wrapped)
         return self.call.flops + added + (sum(map(self._dora, self.wrapped)) if self.use_dora else 0)
 
@@ -103,9 +99,13 @@ class AdaptedCall:
     def _dora(self, path: str) -> int:
         """Return the FLOPs of DoRA's product of both matrices, for each time that a layer runs."""
         rank, into, out = self.wrapped[path].sizes
+        return 2 * into * rank * (into + out) * max(self._count_runs(path) or 0, int(self.times[path]))
+
+    def _count_runs(self, path: str) -> int | None:
+        """Return how often a module runs in a layer, or outside of them; None if this was not recorded."""
         layer = next((one for one in self.layers if path.startswith(f"{one}.")), None)
-        runs = 0 if layer is None else sum(f"{layer}.{row[0]}" == path for row in self.layers[layer][1])
-        return 2 * into * rank * (into + out) * max(runs, int(self.times[path]))
+        known = self.layers[layer] if layer else self.facts.get("outside")
+        return known and sum(row[0] == path.removeprefix(f"{layer}.") for row in known[1])
 
     @property
     def training_flops(self) -> int:
@@ -149,7 +149,7 @@ class AdaptedCall:
             for path in (one for one in layers if one.rpartition(".")[0] == stack):
                 inside, layer = _paths_below(path, [*self.products, *self.trained]), layers[path]
                 seen |= inside
-                if given and reads_aside(layer):
+                if given and 0 in outer_bits(layer):
                     raise self._refuse("modules are trained that layers read aside from their input")
                 yield from self._layer_gradients(path, layer, inside, before, cross)
                 is_trained, run = bool(inside & self.trained), inside & self.products.keys()
@@ -190,7 +190,11 @@ class AdaptedCall:
         rows = [one for one in layers if [{*one[0]}, {row[0] for row in one[1]}] == wanted]
         if len(rows) > 1:  # in some classes it also depends on another list of layers
             is_crossed = path.rpartition(".")[0] in self.facts.get("crossed", ())
-            rows = [one for one in rows if reads_lists(one) == is_crossed and self._fits(one, path)]
+            rows = [
+                one
+                for one in rows
+                if any(mask > 1 for mask in outer_bits(one)) == is_crossed and self._fits(one, path)
+            ]
         if len(rows) != 1:
             raise self._refuse(f"the dependencies in {path} were not recorded")
         return rows[0]
@@ -244,12 +248,13 @@ class AdaptedCall:
         """Return the FLOPs of the gradients that are needed, for each cost if these are known."""
         if not places:
             return self._share(path, self.products[path], counts, places is not None)
-        terms = [one for one in self.terms[path] if one.backward]
-        if len(places) != len(counts) or {*places} != {*range(len(terms))}:
+        costs = [one for one in self.costs[path] if one.backward]
+        if {*places} != {*range(len(costs))}:
             raise self._refuse(f"the costs of {path} are not those that were recorded")
-        rows = [*zip(places, counts, strict=True)]
-        parts = [[count for place, count in rows if place == number] for number in range(len(terms))]
-        return sum(self._share(path, term, part, True) for term, part in zip(terms, parts, strict=True))
+        parts: list[list[tuple[int, int]]] = [[] for _ in costs]
+        for place, count in zip(places, counts, strict=True):
+            parts[place].append(count)
+        return sum(self._share(path, cost, part, True) for cost, part in zip(costs, parts, strict=True))
 
     def _share(self, path: str, product: Product, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
