@@ -67,11 +67,11 @@ def changed_flags(scope: Scope, unread: re.Pattern[str]) -> str:
     A dropout is such a flag: it is 0 or not.
     """
     usual = Scope(scope.spec, {"model_type": scope.spec.model_type, **scope.spec.valid_config})
-    values = ((name, scope.get(name), usual.get(name)) for name in scope.spec.fields)
-    return ", ".join(
-        name
-        for name, value, other in values
-        if value != other
-        and not unread.search(name)
-        and (isinstance(value, (bool, str)) or ("drop" in name and bool(value) != bool(other)))
-    )
+
+    def is_changed(name: str) -> bool:
+        value = scope.get(name)
+        if isinstance(value, (bool, str)):
+            return bool(value != usual.get(name))
+        return "drop" in name and bool(value) != bool(usual.get(name))
+
+    return ", ".join(name for name in scope.spec.fields if not unread.search(name) and is_changed(name))
