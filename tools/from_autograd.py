@@ -13,10 +13,13 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product as choices
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from archspec.adapters.recorded import products_in
 from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward
 from archspec.costs.media.items import given_modalities
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
@@ -38,6 +41,7 @@ PATH = Path(shipped_library().folder) / "gradients.json"
 _PRODUCTS = re.compile(r"(Mm|Addmm|Bmm|Baddbmm|Addbmm|Convolution)Backward\d")
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 _DEPTH, _DRAWS = 4, 8
+_CHOICES = 10**6  # of costs for the products of a module
 _LEFT_OUT = ("Inkling", "EncoderDecoder", "Musicgen", "Funnel")  # whose layers are not alone, or vary in runs
 _LISTED = re.compile(r"^(.*?)\.(\d+)(?=\.|$)")  # the list of layers, and the index of one
 
@@ -151,6 +155,9 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
     Errors: ValueError for a layer that runs more than once.
     """
     classes = {path: node.cls for path, node in modules(root, layers=True)}
+    costs = {
+        path: [one.backward for one in found if one.backward] for path, found in products_in(root).items()
+    }
     stacks = dict.fromkeys(match[1] for one in products if (match := _LISTED.match(one.path)))
     layers: dict[str, list[Any]] = {}
     for stack in stacks:
@@ -160,7 +167,7 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
         others = tuple(f"{one}." for one in stacks if one != stack)
         for place, path in [*enumerate(listed)][::-1]:  # the first one, which follows no other, last
             previous = f"{listed[place - 1]}." if place else ""
-            row = _layer(f"{path}.", previous, others, products, parameters)
+            row = _layer(f"{path}.", previous, others, products, parameters, costs)
             rows = layers.setdefault(classes[path], [])
             same = next((one for one in rows if _operands_of(one) == _operands_of(row)), None)
             if row[1] and same is None:
@@ -176,7 +183,7 @@ def record(root: Node, products: list[Product], parameters: list[str]) -> dict[s
     read = {name for one in within for operand in one.operands for name in operand}
     inputs_ = {name.rpartition(".")[0] for name in read if not name.startswith(inside)}
     hidden = {stack: _inputs_of(stack, products, inside) for stack in stacks}
-    outside = _outside([*stacks], products, parameters)
+    outside = _outside([*stacks], products, parameters, costs)
     crossed = [one for one in stacks if reads[one] - {""}]
     facts = {"stacks": [*stacks], "inputs": sorted(inputs_), "hidden": hidden, "outside": outside}
     return {**facts, "crossed": crossed, "layers": layers}
@@ -226,7 +233,12 @@ def _index(path: str) -> int:
 
 
 def _layer(
-    own: str, previous: str, others: tuple[str, ...], products: list[Product], parameters: list[str]
+    own: str,
+    previous: str,
+    others: tuple[str, ...],
+    products: list[Product],
+    parameters: list[str],
+    costs: dict[str, list[int]],
 ) -> list[Any]:
     """Return the modules of a layer that have parameters, its products, and those with other FLOPs.
 
@@ -247,25 +259,47 @@ def _layer(
             found.append(bool(others) and any(name.startswith(others) for name in outer))
             masks.append(sum(one << place for place, one in enumerate(found)))
         rows.add(product, product.path[len(own) :], masks)
-    return [sources, rows.rows, rows.uneven]
+    return [sources, rows.rows, rows.uneven(costs)]
 
 
 class _Rows:
-    """The products of a layer; ``uneven`` are the modules with products of other FLOPs."""
+    """The products of a layer."""
 
     def __init__(self) -> None:
-        self.rows, self._flops = list[Any](), dict[str, set[int]]()
+        self.rows, self._products = list[Any](), defaultdict[str, list[Product]](list)
 
     def add(self, product: Product, path: str, masks: list[int]) -> None:
         self.rows.append([path, product.weights, masks])
-        self._flops.setdefault(path, set()).add(product.flops)
+        self._products[path].append(product)
 
-    @property
-    def uneven(self) -> list[str]:
-        return sorted(path for path, sizes in self._flops.items() if len(sizes) > 1)
+    def uneven(self, costs: dict[str, list[int]]) -> dict[str, list[int]]:
+        """Return the modules with products of other FLOPs, and the costs that these belong to."""
+        found = self._products.items()
+        uneven = {path: some for path, some in found if len({one.flops for one in some}) > 1}
+        return {path: _places(some, costs.get(some[0].path, [])) for path, some in uneven.items()}
 
 
-def _outside(stacks: list[str], products: list[Product], parameters: list[str]) -> list[Any]:
+def _places(products: list[Product], costs: list[int]) -> list[int]:
+    """Return the cost of a module that each of its products belongs to, empty if this is ambiguous."""
+    kinds = [(one.flops, one.weights, len(one.operands)) for one in products]  # each belongs to one cost
+    counts = Counter(kinds)
+    if len(costs) < 2 or len(costs) ** len(counts) > _CHOICES:
+        return []
+    fits = defaultdict[int, list[list[int]]](list)
+    for chosen in choices(range(len(costs)), repeat=len(counts)):
+        places = dict(zip(counts, chosen, strict=True))
+        rest = [*costs]
+        for (flops, weights, others), place in places.items():
+            rest[place] -= flops * (weights + others) * counts[flops, weights, others]
+        if {*chosen} == {*range(len(costs))} and min(rest) >= 0:
+            fits[sum(map(bool, rest))].append([places[kind] for kind in kinds])
+    best = fits[0] or fits[1]  # one cost may have more, as where a triangular system is solved
+    return best[0] if len(best) == 1 else []
+
+
+def _outside(
+    stacks: list[str], products: list[Product], parameters: list[str], costs: dict[str, list[int]]
+) -> list[Any]:
     """Return the modules and products outside of layers; the last bits of masks are for lists of layers."""
     inside = tuple(f"{stack}." for stack in stacks)
     sources = sorted({name.rpartition(".")[0] for name in parameters if not name.startswith(inside)})
@@ -278,7 +312,7 @@ def _outside(stacks: list[str], products: list[Product], parameters: list[str]) 
             found += [any(name.startswith(one) for name in operand) for one in inside]
             masks.append(sum(one << place for place, one in enumerate(found)))
         rows.add(product, product.path, masks)
-    return [sources, rows.rows, rows.uneven]
+    return [sources, rows.rows, rows.uneven(costs)]
 
 
 def _first_turn(own: str, inner: list[Product], weights: set[str]) -> list[Product]:
@@ -336,12 +370,12 @@ def _kinds(scope: Scope, name: str) -> set[str]:
 
 def _measure(spec: Any, name: str, raw: dict[str, Any]) -> dict[str, Any]:
     model, scope = instance(name, raw, spec.model_type, trains=True), Scope(spec, raw)
-    parameters, tree = [one for one, _ in model.named_parameters()], tree_of(scope, name)
+    parameters = [one for one, _ in model.named_parameters()]
     for call in _calls(scope, name, model):
         with suppress(ValueError):  # images and videos may run the same layers
-            found = record(tree, products_of(model, call), parameters)
+            found = record(Forward(scope, name, *call).tree, products_of(model, call), parameters)
             return {**found, "items": given_modalities(call, scope, name)}
-    return record(tree, products_of(model, call), parameters)
+    return record(Forward(scope, name, *call).tree, products_of(model, call), parameters)
 
 
 def _calls(scope: Scope, name: str, model: Any) -> list[Call]:
@@ -367,7 +401,14 @@ def _merge(known: list[Any], rows: list[Any]) -> None:
         if same is None:
             known.append(row)
         else:
-            same[2] = sorted({*same[2], *row[2]})
+            same[2] = {path: _agreed(same[2].get(path), row[2].get(path)) for path in {**same[2], **row[2]}}
+
+
+def _agreed(first: list[int] | None, second: list[int] | None) -> list[int]:
+    """Return the known one of two lists of costs. Errors: ValueError if they differ."""
+    if first and second and first != second:
+        raise ValueError("the products of a module belong to other costs in another class")
+    return first or second or []
 
 
 def main(pattern: str) -> None:

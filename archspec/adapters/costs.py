@@ -13,24 +13,24 @@ from functools import cached_property
 
 from archspec.adapters.modules import ADAPTERS, BASE, LINEAR, Module
 from archspec.adapters.options import Options
-from archspec.adapters.recorded import bits, changed_flags, layers_of, reads_aside, reads_lists, record
+from archspec.adapters.recorded import (
+    Product,
+    bits,
+    changed_flags,
+    layers_of,
+    outer_bits,
+    products_in,
+    record,
+)
 from archspec.costs.forward import Forward
 from archspec.costs.media.items import given_modalities
-from archspec.costs.totals import by_module
 from archspec.errors import ArchspecError
 from archspec.tree.node import Node
 from archspec.tree.tensors import modules, tensors
-from archspec.typing_light import Any, NamedTuple
+from archspec.typing_light import Any
 
 _SIZES = re.compile(r"act|bias|tie_|cache|dtype|implementation|problem|norm|drop|scal|token|pad|init|output_")
 _HELP = "leave out the lengths for the parameters of the adapter"
-
-
-class Product(NamedTuple):
-    """The products of a module in a call: FLOPs of the forward pass, and of the gradients of all operands."""
-
-    flops: int
-    backward: int
 
 
 class AdaptedCall:
@@ -43,11 +43,13 @@ class AdaptedCall:
     def __init__(self, call: Forward, top: Module, options: Options) -> None:
         self.call, self.top, self.use_dora = call, top, options.use_dora
         self.multiplies_again = options.use_dora and options.lora_dropout > 0  # the base weight, in training
-        whole = by_module(call.tree, "training_flops")
-        forward = by_module(call.tree, "flops").items()
-        self.products = {path: Product(flops, whole[path] - flops) for path, flops in forward}
+        self.costs = products_in(call.tree)
+        self.products = {
+            path: Product(*map(sum, zip(*found, strict=True))) for path, found in self.costs.items()
+        }
         self.times = {path: node.times for path, node in modules(call.tree, layers=True)}
         self.wrapped: dict[str, Module] = {}
+        self.unused = set[str]()  # adapted layers whose weights other modules read: their adapters do not run
         self.owners = set[str]()  # modules with parameters in the base model
         self.trained, self.weights = set[str](), set[str]()  # those trained, also other than the bias
         self.tables = defaultdict[str, set[str]](set)  # the embeddings that share a weight
@@ -70,7 +72,7 @@ class AdaptedCall:
                 self.wrapped[base.path] = module
                 self.trained.add(base.path)
             elif base.path.rpartition(".")[0] in self.products:
-                raise self._refuse(f"{base.path} does not run as a layer")
+                self.unused.add(base.path)
         for name, weight in module.weights.items():
             is_trained = weight.origin and weight.trainable
             if is_trained and weight.origin in self.frozen:
@@ -83,6 +85,8 @@ class AdaptedCall:
     @property
     def forward_flops(self) -> int:
         """FLOPs of the forward pass: those of the model, and of the adapter of each layer."""
+        if found := [path for path in self.unused if self._count_runs(path) != 0]:
+            raise self._refuse(f"{found[0]} does not run as a layer")
         added = sum(sum(self._adapter(path)) for path in self.wrapped)
         return self.call.flops + added + (sum(map(self._dora, self.wrapped)) if self.use_dora else 0)
 
@@ -95,9 +99,13 @@ class AdaptedCall:
     def _dora(self, path: str) -> int:
         """Return the FLOPs of DoRA's product of both matrices, for each time that a layer runs."""
         rank, into, out = self.wrapped[path].sizes
+        return 2 * into * rank * (into + out) * max(self._count_runs(path) or 0, int(self.times[path]))
+
+    def _count_runs(self, path: str) -> int | None:
+        """Return how often a module runs in a layer, or outside of them; None if this was not recorded."""
         layer = next((one for one in self.layers if path.startswith(f"{one}.")), None)
-        runs = 0 if layer is None else sum(f"{layer}.{row[0]}" == path for row in self.layers[layer][1])
-        return 2 * into * rank * (into + out) * max(runs, int(self.times[path]))
+        known = self.layers[layer] if layer else self.facts.get("outside")
+        return known and sum(row[0] == path.removeprefix(f"{layer}.") for row in known[1])
 
     @property
     def training_flops(self) -> int:
@@ -141,7 +149,7 @@ class AdaptedCall:
             for path in (one for one in layers if one.rpartition(".")[0] == stack):
                 inside, layer = _paths_below(path, [*self.products, *self.trained]), layers[path]
                 seen |= inside
-                if given and reads_aside(layer):
+                if given and 0 in outer_bits(layer):
                     raise self._refuse("modules are trained that layers read aside from their input")
                 yield from self._layer_gradients(path, layer, inside, before, cross)
                 is_trained, run = bool(inside & self.trained), inside & self.products.keys()
@@ -161,7 +169,7 @@ class AdaptedCall:
             mask = bits([one in self.trained for one in sources] + trained)
             for path in outside:
                 found = [row[1:] for row in rows if row[0] == path]
-                yield self._product_gradients(path, found, mask, path in uneven)
+                yield self._product_gradients(path, found, mask, uneven.get(path))
             return
         if self.trained & first and self.products.keys() & first:
             raise self._refuse("modules before the layers are trained")
@@ -172,7 +180,7 @@ class AdaptedCall:
             is_head = below == {path} and product.backward == 2 * product.flops
             if product.backward and (reached or below & self.trained) and not is_head:
                 raise self._refuse(f"the gradients of {path} are not known")
-            yield self._product_gradients(path, [[1, [1]]] if product.backward else [], int(reached), False)
+            yield self._product_gradients(path, [[1, [1]]] if product.backward else [], int(reached))
 
     def _layer(self, path: str, node: Node) -> Any:
         """Return the record of a layer with the same modules."""
@@ -182,7 +190,11 @@ class AdaptedCall:
         rows = [one for one in layers if [{*one[0]}, {row[0] for row in one[1]}] == wanted]
         if len(rows) > 1:  # in some classes it also depends on another list of layers
             is_crossed = path.rpartition(".")[0] in self.facts.get("crossed", ())
-            rows = [one for one in rows if reads_lists(one) == is_crossed and self._fits(one, path)]
+            rows = [
+                one
+                for one in rows
+                if any(mask > 1 for mask in outer_bits(one)) == is_crossed and self._fits(one, path)
+            ]
         if len(rows) != 1:
             raise self._refuse(f"the dependencies in {path} were not recorded")
         return rows[0]
@@ -209,27 +221,44 @@ class AdaptedCall:
             found = [row[1:] for row in rows if row[0] == one[len(path) + 1 :]]
             for given, count in ((before, 1), (later, loops - 1)):
                 mask = bits([*own, given, cross])
-                is_uneven = one[len(path) + 1 :] in uneven
-                yield self._product_gradients(one, found, mask, is_uneven) * count // loops
+                places = uneven.get(one[len(path) + 1 :])
+                yield self._product_gradients(one, found, mask, places) * count // loops
 
-    def _product_gradients(self, path: str, found: list[Any], mask: int, is_uneven: bool) -> int:
-        """Return the FLOPs of the gradients of the products of a module, and of its adapter."""
+    def _product_gradients(
+        self, path: str, found: list[Any], mask: int, places: list[int] | None = None
+    ) -> int:
+        """Return the FLOPs of the gradients of the products of a module, and of its adapter.
+
+        ``places`` are the costs that products with other FLOPs belong to, empty if this is not known.
+        """
         needed, trains = (
             [sum(bool(each & mask) for each in masks) for _, masks in found],
             path in self.weights,
         )
         rows = zip(needed, found, strict=True)
         counts = [(n * trains + some, n + len(masks)) for some, (n, masks) in rows]  # n weights
-        flops = self._share(path, counts, is_uneven)
+        flops = self._part(path, counts, places)
         if not found or path not in self.wrapped:  # others run without gradients
             return flops
-        if is_uneven and len({*needed}) > 1:
+        if places is not None and len({*needed}) > 1:
             raise self._refuse(f"a part of the gradients of {path} is needed")
         return flops + self._adapter_gradients(path, sum(needed), len(needed))
 
-    def _share(self, path: str, counts: list[tuple[int, int]], is_uneven: bool) -> int:
+    def _part(self, path: str, counts: list[tuple[int, int]], places: list[int] | None) -> int:
+        """Return the FLOPs of the gradients that are needed, for each cost if these are known."""
+        if not places:
+            return self._share(path, self.products[path], counts, places is not None)
+        costs = [one for one in self.costs[path] if one.backward]
+        if {*places} != {*range(len(costs))}:
+            raise self._refuse(f"the costs of {path} are not those that were recorded")
+        parts: list[list[tuple[int, int]]] = [[] for _ in costs]
+        for place, count in zip(places, counts, strict=True):
+            parts[place].append(count)
+        return sum(self._share(path, cost, part, True) for cost, part in zip(costs, parts, strict=True))
+
+    def _share(self, path: str, product: Product, counts: list[tuple[int, int]], is_uneven: bool) -> int:
         """Return the FLOPs of the gradients that are needed: of n operands of each product, some."""
-        flops, whole = self.products[path]
+        flops, whole = product
         some, total = (sum(numbers) for numbers in zip(*counts, strict=True)) if counts else (1, 0)
         if not whole or some in (0, total):
             return whole if some else 0

@@ -15,6 +15,9 @@ TINY |= {"BertModel": BERT, "BertForQuestionAnswering": BERT, "BertForSequenceCl
 TINY |= {"BertForTokenClassification": BERT, "GPT2LMHeadModel": GPT2, "MixtralForCausalLM": MIXTRAL}
 TINY |= {"Wav2Vec2Model": {"num_hidden_layers": 1, "hidden_size": 64, "intermediate_size": 96}}
 TINY["Wav2Vec2Model"] |= {"num_attention_heads": 4, "num_conv_pos_embedding_groups": 8}
+TINY["LukeModel"] = {**BERT, "entity_vocab_size": 10, "entity_emb_size": 16}
+TINY["Mamba2Model"] = {"num_hidden_layers": 2, "hidden_size": 64, "num_heads": 8, "head_dim": 16}
+TINY["Mamba2Model"] |= {"state_size": 16, "n_groups": 2, "vocab_size": 100, "chunk_size": 16}
 TINY["AlbertModel"] = {**BERT, "num_hidden_groups": 2, "embedding_size": 32}
 EXPERTS = ["experts.gate_up_proj", "experts.down_proj"]
 

@@ -25,6 +25,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("AlbertModel", {"use_dora": True, "target_modules": ["query"]}),  # layers run several times
     ("AlbertModel", {"target_modules": ["ffn"], "bias": "all"}),
     ("GPT2LMHeadModel", {"use_dora": True, "lora_dropout": 0.1, "target_modules": "all-linear"}),
+    ("Mamba2Model", {"target_modules": ["in_proj"]}),  # the weight of the first convolution has no gradient
+    ("LukeModel", {"target_modules": ["query", "w2e_query"]}),  # which does not run without entities
 ]
 
 
