@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from archspec.adapters.options import Options
+from archspec.adapters.options import read_options
 from archspec.adapters.targets import has_name
 from archspec.checking.conversions import load
 from archspec.checkpoints.records import NOTE, Finding, Shape, StoredTensor, about, name_some
@@ -29,16 +29,14 @@ def compare_adapter(
     if (kind := options.get("peft_type", "LORA")) != "LORA":
         yield Finding("adapter", f"tensors of {kind} adapters are not compared", severity=NOTE)
         return
-    parts: dict[str, dict[str, StoredTensor]] = {}
-    saved: dict[str, StoredTensor] = {}  # tensors that replace those of the base
-    for one in tensors:
-        if found := _PART.match(one.name.removeprefix(_PREFIX)):
-            parts.setdefault(found[1], {})[found[2]] = one
-        else:
-            saved[one.name.removeprefix(_PREFIX)] = one
+    try:
+        ranks = read_options({name: options[name] for name in ("r", "rank_pattern") if name in options}, {})
+    except ArchspecError as error:
+        yield Finding("adapter", f"adapter_config.json: {error.problems[0].message}")
+        return
+    parts, saved = _by_module(tensors)
     known, trained, notes = _predict(model, options)
     yield from notes
-    ranks = Options(r=options.get("r", 8), rank_pattern=options.get("rank_pattern") or {})
     base = _tensors_of(model, [*saved, *(f"{module}.weight" for module in parts)])
     for name, one in saved.items():
         if model and (name in base or not notes) and known.get(one.name) != one.shape:
@@ -58,6 +56,20 @@ def compare_adapter(
     if tensors:
         has_former_names = not {one.name for one in tensors} <= known.keys()
         yield from _find_lost(options, parts, [] if has_former_names else trained, tensors)
+
+
+def _by_module(
+    tensors: list[StoredTensor],
+) -> tuple[dict[str, dict[str, StoredTensor]], dict[str, StoredTensor]]:
+    """Return the parts of each module's adapter, and the tensors that replace those of the base."""
+    parts: dict[str, dict[str, StoredTensor]] = {}
+    saved: dict[str, StoredTensor] = {}
+    for one in tensors:
+        if found := _PART.match(one.name.removeprefix(_PREFIX)):
+            parts.setdefault(found[1], {})[found[2]] = one
+        else:
+            saved[one.name.removeprefix(_PREFIX)] = one
+    return parts, saved
 
 
 def _is_pair(parts: Iterable[str]) -> bool:

@@ -65,6 +65,12 @@ def test_ranks_by_pattern(tmp_path: Path) -> None:
     assert len(check(tmp_path, ranks)) == 4
 
 
+@pytest.mark.parametrize("wrong", [{"rank_pattern": {"(": 2}}, {"rank_pattern": [1]}, {"r": "4"}], ids=str)
+def test_ranks_that_peft_rejects(wrong: Any, tmp_path: Path) -> None:
+    [message] = check(tmp_path, ADAPTER, **wrong)
+    assert message.startswith("adapter_config.json: ") and ("regular" in message or "valid value" in message)
+
+
 def test_shapes_that_do_not_fit(tmp_path: Path) -> None:
     message = f"{V}: (32, 4), but rank 4 of model.layers.1.self_attn.v_proj.weight gives (16, 4)"
     assert check(tmp_path, {**ADAPTER, V: ("F32", (32, 4))}) == [message]
