@@ -116,7 +116,7 @@ class AdaptedCall:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """The record of the class. Errors: :class:`ArchspecError` if there is none for its flags or items."""
+        """The record of the class. Errors: :class:`ArchspecError` if its flags or items were not recorded."""
         what, scope, name = "the dependencies between its products", self.call.scope, self.call.architecture
         facts = record()["classes"].get(name)
         if facts is None:
