@@ -135,7 +135,7 @@ def _check_validated(row: _Json, values: dict[str, Any], name: str, scope: Scope
         conditions = row.get("unsupported", {}).items()
         problem = next((text for text, condition in conditions if evaluate(scope, condition, values)), "")
     if problem:
-        way = f"state {problem.split()[1]} in the config, or " * problem.startswith("without")
+        way = f"state {problem.split()[1]} in the config, or " if problem.startswith("without") else ""
         raise ArchspecError(f"llama.cpp's formats are not supported for {name} {problem}", help=way + _HELP)
 
 
