@@ -140,8 +140,8 @@ class AdaptedCall:
         reached, seen, trained = False, set[str](), list[bool]()
         for stack in facts["stacks"]:
             every, some = facts.get("hidden", {}).get(stack, ([], facts["inputs"]))
-            between = self.trained.intersection(self.facts["inputs"]) - {*every}
-            is_crossed = stack in self.facts.get("crossed", facts["stacks"][1:])
+            between = self.trained.intersection(facts["inputs"]) - {*every}
+            is_crossed = stack in facts.get("crossed", facts["stacks"][1:])
             if self.trained.intersection(some) or (is_crossed and between and not reached):
                 raise self._refuse("modules are trained that a part of the first layer reads")
             given, cross, trains = bool(self.trained.intersection(every)), reached, False
@@ -231,10 +231,8 @@ class AdaptedCall:
 
         ``places`` are the costs that products with other FLOPs belong to, empty if this is not known.
         """
-        needed, trains = (
-            [sum(bool(each & mask) for each in masks) for _, masks in found],
-            path in self.weights,
-        )
+        needed = [sum(bool(each & mask) for each in masks) for _, masks in found]
+        trains = path in self.weights
         rows = zip(needed, found, strict=True)
         counts = [(n * trains + some, n + len(masks)) for some, (n, masks) in rows]  # n weights
         flops = self._part(path, counts, places)

@@ -33,14 +33,14 @@ def add_prompt(base: Module, options: Options, scope: Scope, architecture: str) 
                 f"{kind} of {architecture} is not supported: {name} is trained, but not saved"
             )
         weight.trainable = False
+    inner = both = width = 0  # keys of a layer, keys and values of all layers, embeddings
     if kind == "PREFIX_TUNING":
-        sizes, width = _prefix_sizes(options, scope, row.split()), 0
+        inner, both = _prefix_sizes(options, scope, row.split())
     elif options.prompt_tuning_init == "RANDOM":
         width = options.token_dim or _size(scope, row.split()[1])
     else:  # copies rows of the word embeddings
         width = dict(base.named_weights())[row.split()[-1]].shape[1]
     submodules = options.num_transformer_submodules or 1 + (options.task_type == "SEQ_2_SEQ_LM")
-    inner, both = sizes if kind == "PREFIX_TUNING" else (0, 0)
     shapes = {"embedding": (tokens, both) if both else (tokens * submodules, width)}
     if options.prefix_projection:
         hidden = options.encoder_hidden_size or inner
